@@ -1,0 +1,18 @@
+-- Adds one permission record and returns it.
+create or replace function insert_permiso(
+  p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
+  p_consulta boolean, p_eliminar boolean, p_detalle boolean
+) returns setof permisos_perfil
+language plpgsql
+as $$
+begin
+  perform lock_perfiles(array[p_id_perfil]);
+
+  return query
+    insert into permisos_perfil
+      ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
+    values
+      (p_id_perfil, p_id_modulo, p_agregar, p_editar, p_consulta, p_eliminar, p_detalle)
+    returning *;
+end
+$$;

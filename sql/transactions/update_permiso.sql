@@ -1,0 +1,20 @@
+-- Overwrites one permission record, which may move it to another profile or module.
+-- Returns the updated record, or no row when there is none with that id.
+create or replace function update_permiso(
+  p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
+  p_consulta boolean, p_eliminar boolean, p_detalle boolean
+) returns setof permisos_perfil
+language plpgsql
+as $$
+begin
+  perform from lock_permiso(p_id, p_id_perfil);
+
+  return query
+    update permisos_perfil
+    set "idPerfil" = p_id_perfil, "idModulo" = p_id_modulo, "bitAgregar" = p_agregar,
+      "bitEditar" = p_editar, "bitConsulta" = p_consulta, "bitEliminar" = p_eliminar,
+      "bitDetalle" = p_detalle
+    where id = p_id
+    returning *;
+end
+$$;

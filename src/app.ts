@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import type { Writable } from 'node:stream'
+import Fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
+import { answerFailures, refuse, UNREADABLE } from './answers.js'
+import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
+import { type Passwords, startPasswords } from './auth/password.js'
+import authPlugin, { requireSesion } from './auth/plugin.js'
+import authRoutes from './auth/routes.js'
+import { parseJsonBodies } from './body.js'
+import type { Config } from './config.js'
+import { DATABASE_TIMEOUT, openPool, type Sql } from './db.js'
+import docs from './docs.js'
+import healthRoutes from './health.js'
+import { logOptions, logRequests } from './log.js'
+import moduloRoutes from './modulo/routes.js'
+import perfilRoutes from './perfil/routes.js'
+import permisosRoutes from './permisos/routes.js'
+import { type Imagenes, imageHost } from './usuario/imagen.js'
+import usuarioRoutes from './usuario/routes.js'
+import { validatorCompiler } from './validation.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    sql: Sql
+    passwords: Passwords
+    verifyCaptcha: VerifyCaptcha
+    imagenes: Imagenes
+  }
+  interface FastifyContextConfig {
+    /** Who may call the route; without it, whoever has a session. */
+    access?: 'public'
+  }
+}
+
+/** The longest request header, and with it the longest id in a path. */
+const MAX_HEADER = 16_384
+
+/**
+ * The whole service, not listening yet. Closing it ends the pool and the threads that it opened.
+ * `logStream` takes the log lines instead of the standard output.
+ */
+export async function buildApp(
+  config: Config,
+  { logStream }: { logStream?: Writable | undefined } = {},
+): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: logOptions(config.logLevel, logStream),
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    trustProxy: config.trustProxy,
+    routerOptions: { maxParamLength: MAX_HEADER },
+    http: { maxHeaderSize: MAX_HEADER },
+    handlerTimeout: DATABASE_TIMEOUT,
+    requestTimeout: 120_000,
+    // What still arrives on open connections while the server closes is served to its end.
+    return503OnClosing: false,
+    clientErrorHandler: refuse,
+    frameworkErrors: (_error, _request, reply: FastifyReply) => reply.code(400).send(UNREADABLE),
+  })
+
+  const sql = openPool(config)
+  const passwords = startPasswords()
+  app.addHook('onClose', async () => {
+    await Promise.all([sql.end({ timeout: 1 }), passwords.close()])
+  })
+  app.decorate('sql', sql)
+  app.decorate('passwords', passwords)
+  app.decorate('verifyCaptcha', captchaVerifier(config))
+  app.decorate('imagenes', imageHost(config.cloudinary))
+
+  app.setValidatorCompiler(validatorCompiler)
+  parseJsonBodies(app, config.bodyLimit)
+  answerFailures(app)
+  logRequests(app)
+  await app.register(authPlugin, { jwtSecret: config.jwtSecret })
+  await app.register(docs)
+
+  app.register(healthRoutes, { prefix: '/health' })
+  app.register(
+    async (api) => {
+      api.addHook('onRequest', async (request) => {
+        if (request.routeOptions.config.access !== 'public') await requireSesion(request)
+      })
+      api.register(authRoutes, { prefix: '/auth' })
+      api.register(usuarioRoutes, { prefix: '/usuario' })
+      api.register(perfilRoutes, { prefix: '/perfil' })
+      api.register(moduloRoutes, { prefix: '/modulo' })
+      api.register(permisosRoutes, { prefix: '/permisos' })
+    },
+    { prefix: '/api' },
+  )
+  await app.ready()
+  return app
+}

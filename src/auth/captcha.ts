@@ -1,0 +1,40 @@
+import fetch from 'node-fetch'
+import type { Config } from '../config.js'
+import { Failure } from '../failure.js'
+
+/** Whether the verification endpoint accepts `token`; `remoteip` is the caller's address. */
+export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
+
+const TIMEOUT = 5000
+/** Real answers have some hundred bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+/**
+ * The siteverify protocol, as reCAPTCHA, hCaptcha and Turnstile speak it; one attempt of 5 s.
+ * The function throws the Failure `unavailable` when the endpoint gives no sensible answer.
+ */
+export function captchaVerifier({
+  captchaSecret,
+  captchaVerifyUrl,
+}: Pick<Config, 'captchaSecret' | 'captchaVerifyUrl'>): VerifyCaptcha {
+  return async (token, remoteip) => {
+    const answer = await fetch(captchaVerifyUrl, {
+      method: 'POST',
+      body: new URLSearchParams({ secret: captchaSecret, response: token, remoteip }),
+      signal: AbortSignal.timeout(TIMEOUT),
+      size: MAX_ANSWER_BYTES,
+      redirect: 'error',
+    })
+      .then(async (response) => ({ ok: response.ok, body: await response.json() }))
+      .catch((cause) => {
+        throw unavailable(cause)
+      })
+    const success = (answer.body as { success?: unknown } | null)?.success
+    if (success === false) return false
+    if (success === true && answer.ok) return true
+    throw unavailable()
+  }
+}
+
+const unavailable = (cause?: unknown) =>
+  new Failure('unavailable', 'El servicio de validación del captcha no está disponible.', { cause })

@@ -1,0 +1,45 @@
+import { availableParallelism } from 'node:os'
+import { FixedQueue, Piscina } from 'piscina'
+import { Failure } from '../failure.js'
+import type { HashTask } from './password-worker.js'
+
+/** Hashing and comparing of passwords, off the event loop. */
+export interface Passwords {
+  /** The bcrypt hash of `plain`, 10 rounds (contract, section 8). */
+  hash(plain: string): Promise<string>
+  /** Whether `plain` is the password that `hash` was made of. */
+  compare(plain: string, hash: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** Hashes that may wait; at some 15 a second for each thread, the last one waits about 8 s. */
+const MAX_WAITING = 256
+
+/**
+ * Starts the threads that hash. First come, first served; beyond MAX_WAITING a call throws the
+ * Failure `busy`.
+ */
+export function startPasswords(): Passwords {
+  const pool = new Piscina<HashTask, string | boolean>({
+    filename: new URL('./password-worker.js', import.meta.url).href,
+    minThreads: 1,
+    maxThreads: Math.min(2, availableParallelism()),
+    idleTimeout: 60_000,
+    // The pool's own order lets some wait for as long as there are newer ones.
+    taskQueue: new FixedQueue(),
+    maxQueue: MAX_WAITING,
+  })
+
+  const run = async (task: HashTask) => {
+    if (pool.queueSize >= MAX_WAITING) {
+      throw new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
+    }
+    return pool.run(task)
+  }
+
+  return {
+    hash: async (plain) => (await run({ plain })) as string,
+    compare: async (plain, hash) => (await run({ plain, hash })) as boolean,
+    close: () => pool.destroy(),
+  }
+}

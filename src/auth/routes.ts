@@ -1,0 +1,70 @@
+import { statusFailure } from '../answers.js'
+import { Failure } from '../failure.js'
+import { MAX_PASSWORD_BYTES } from '../schemas.js'
+import type { RoutePlugin } from '../validation.js'
+import { findCredenciales } from './queries.js'
+import { CAPTCHA_RECHAZADO, Login, LoginCorrecto } from './schemas.js'
+
+const authRoutes: RoutePlugin = async (app) => {
+  const { sql, passwords, verifyCaptcha } = app
+
+  app.route({
+    method: 'POST',
+    url: '/login',
+    config: {
+      access: 'public',
+      failures: {
+        unauthenticated: statusFailure(401),
+        busy: statusFailure(503),
+        unavailable: statusFailure(503),
+      },
+    },
+    handlerTimeout: 20_000,
+    schema: { summary: 'Iniciar sesión', body: Login, response: { 200: LoginCorrecto } },
+    handler: async ({ body, ip }) => {
+      if (!(await verifyCaptcha(body.captchaToken, ip))) {
+        throw new Failure('invalid', CAPTCHA_RECHAZADO)
+      }
+      const { strNombreUsuario, strPwd } = body
+      if (!isText(strNombreUsuario) || !isText(strPwd)) {
+        throw new Failure('invalid', 'Usuario y contraseña son obligatorios')
+      }
+      const usuario = await authenticate(strNombreUsuario, strPwd)
+      const { id, idPerfil, strNombreUsuario: nombre } = usuario
+      return {
+        success: true as const,
+        token: app.jwt.sign({ id, idPerfil, nombre }),
+        user: {
+          id,
+          nombre,
+          idPerfil,
+          correo: usuario.strCorreo,
+          celular: usuario.strNumeroCelular,
+          imagenUrl: usuario.imagenUrl,
+        },
+      }
+    },
+  })
+
+  /** The active user with this name and password; throws the two 401s of contract section 7. */
+  async function authenticate(nombre: string, plain: string) {
+    // PostgreSQL refuses a NUL in a parameter, and no stored name has one.
+    const usuario = nombre.includes('\0') ? undefined : await findCredenciales(sql, nombre)
+    if (!usuario?.idEstadoUsuario) {
+      throw new Failure('unauthenticated', 'El usuario no existe o su estado es the service.')
+    }
+    const { strPwd: hash } = usuario
+    if (!isComparable(plain) || !(await passwords.compare(plain, hash))) {
+      throw new Failure('unauthenticated', 'Usuario o contraseña incorrectos.')
+    }
+    return usuario
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** What no stored password can be, bcrypt would compare after cutting it. */
+const isComparable = (plain: string) =>
+  Buffer.byteLength(plain) <= MAX_PASSWORD_BYTES && !plain.includes('\0')
+
+export default authRoutes

@@ -1,0 +1,65 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Texto, TextoONull } from '../schemas.js'
+
+export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
+
+// Captcha first: name and password are looked at after it (contract, section 4.1), by the handler.
+const credencial = (format?: string) =>
+  Type.Unsafe<unknown>(
+    Type.Unknown({ type: 'string', examples: ['admin'], ...(format && { format }) }),
+  )
+
+export const Login = Type.Object({
+  strNombreUsuario: Type.Optional(credencial()),
+  strPwd: Type.Optional(credencial('password')),
+  captchaToken: Texto({
+    max: 8192,
+    example: 'token del widget',
+    faults: {
+      missing: CAPTCHA_RECHAZADO,
+      text: CAPTCHA_RECHAZADO,
+      characters: CAPTCHA_RECHAZADO,
+      length: CAPTCHA_RECHAZADO,
+    },
+  }),
+})
+
+export const LoginCorrecto = Type.Object({
+  success: Type.Literal(true),
+  token: Type.String({ description: 'JWT, válido 8 horas' }),
+  user: Type.Object({
+    id: Type.Integer(),
+    nombre: Type.String(),
+    idPerfil: Type.Integer(),
+    correo: Type.String(),
+    celular: TextoONull(),
+    imagenUrl: TextoONull(),
+  }),
+})
+
+/** What login reads of a user. */
+export interface Credenciales {
+  id: number
+  strNombreUsuario: string
+  idPerfil: number
+  strPwd: string
+  strCorreo: string
+  strNumeroCelular: string | null
+  idEstadoUsuario: boolean
+  imagenUrl: string | null
+}
+
+/** The payload of the token (contract, section 5). */
+export const Token = Type.Object({
+  id: Type.Integer(),
+  idPerfil: Type.Integer(),
+  nombre: Type.String(),
+})
+export type Token = Static<typeof Token>
+
+/** Who is calling, as the database has it now. */
+export interface Sesion {
+  id: number
+  idPerfil: number
+  nombre: string
+}

@@ -1,0 +1,30 @@
+/**
+ * What can go wrong, in the application's words. `invalid` is a rule that the contract names,
+ * `malformed` any other fault of the input; how each looks on the wire is the route's affair.
+ */
+export type FailureCode =
+  | 'invalid'
+  | 'malformed'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'notFound'
+  | 'conflict'
+  | 'tooLarge'
+  | 'unsupported'
+  | 'tooMany'
+  | 'upload'
+  | 'busy'
+  | 'unavailable'
+  | 'unexpected'
+
+/** A failure to be told to the client; `message` is its Spanish text. */
+export class Failure extends Error {
+  constructor(
+    readonly code: FailureCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+    this.name = 'Failure'
+  }
+}

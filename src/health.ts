@@ -1,0 +1,41 @@
+import { Type } from '@sinclair/typebox'
+import { statusFailure } from './answers.js'
+import { Failure } from './failure.js'
+import type { RoutePlugin } from './validation.js'
+
+/** How long the database may take to answer a ping, in milliseconds. */
+const PING_TIMEOUT = 2000
+
+const Estado = Type.Object({ status: Type.Literal('ok') })
+
+/** `/health/live`: the process answers. `/health/ready`: it can serve, and is not shutting down. */
+const healthRoutes: RoutePlugin = async (app) => {
+  const { sql } = app
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/live',
+    config: { access: 'public' },
+    schema: { hide: true, response: { 200: Estado } },
+    handler: async () => ({ status: 'ok' as const }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/ready',
+    config: { access: 'public', failures: { unexpected: statusFailure(503, 'No disponible') } },
+    handlerTimeout: PING_TIMEOUT,
+    schema: { hide: true, response: { 200: Estado } },
+    handler: async () => {
+      if (closing) throw new Failure('unavailable', 'No disponible')
+      await sql`select 1`
+      return { status: 'ok' as const }
+    },
+  })
+}
+
+export default healthRoutes

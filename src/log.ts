@@ -1,0 +1,66 @@
+import type { Writable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Config } from './config.js'
+
+/**
+ * JSON lines that name what happened and nothing that was sent: no headers, no bodies, no query
+ * text. Of an error only what can't hold a value of the request, which rules out a database
+ * error's detail (it quotes the row, hash included).
+ */
+export function logOptions(level: Config['logLevel'], stream?: Writable) {
+  return {
+    level,
+    ...(stream && { stream }),
+    serializers: {
+      err: serializeError,
+      req: () => ({}),
+      res: () => ({}),
+    },
+  }
+}
+
+type LoggedError = {
+  [key: string]: unknown
+  type: string
+  message: string
+  code?: string | undefined
+  constraint?: string | undefined
+  stack: string
+  cause?: LoggedError | undefined
+}
+
+function serializeError(error: unknown): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'not an error', stack: '' }
+  const { name, message, stack = '', cause } = error
+  const { code, constraint_name: constraint } = error as { code?: string; constraint_name?: string }
+  return {
+    type: name,
+    message,
+    code,
+    constraint,
+    stack,
+    ...(cause === undefined ? {} : { cause: serializeError(cause) }),
+  }
+}
+
+/** One line for each request when it is answered; its id goes back as `x-request-id`. */
+export function logRequests(app: FastifyInstance) {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        method: request.method,
+        path: pathOf(request),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        ip: request.ip,
+      },
+      'request',
+    )
+  })
+}
+
+/** The path without its query, which may hold anything. */
+const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0]

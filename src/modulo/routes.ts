@@ -1,0 +1,86 @@
+import { Type } from '@sinclair/typebox'
+import { statusFailure, successFailure } from '../answers.js'
+import { Pagina, Respuesta } from '../schemas.js'
+import type { RoutePlugin } from '../validation.js'
+import { insertModulo, listModulos, listTodosLosModulos, updateModulo } from './queries.js'
+import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams } from './schemas.js'
+
+const NO_CREADO = 'No se pudo crear el módulo en la base de datos.'
+const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
+
+const moduloRoutes: RoutePlugin = async (app) => {
+  const { sql } = app
+
+  app.route({
+    method: 'GET',
+    url: '/',
+    config: {
+      failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.') },
+    },
+    schema: {
+      summary: 'Listar los módulos',
+      querystring: ModuloFiltro,
+      response: { 200: Pagina(Modulo) },
+    },
+    handler: async ({ query }) => ({ success: true as const, ...(await listModulos(sql, query)) }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/list',
+    config: {
+      failures: { unexpected: statusFailure(500, 'Error al cargar módulos') },
+    },
+    schema: {
+      summary: 'Listar todos los módulos, sin páginas',
+      response: { 200: Respuesta(Type.Array(Modulo)) },
+    },
+    handler: async () => ({ success: true as const, data: await listTodosLosModulos(sql) }),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/',
+    config: {
+      failures: {
+        invalid: successFailure(200),
+        conflict: successFailure(200, NO_CREADO),
+        unexpected: successFailure(200, NO_CREADO),
+      },
+    },
+    schema: {
+      summary: 'Crear un módulo',
+      body: ModuloEnviado,
+      response: { 200: Respuesta(Modulo) },
+    },
+    handler: async ({ body }) => ({
+      success: true as const,
+      data: await insertModulo(sql, body.strNombreModulo),
+    }),
+  })
+
+  app.route({
+    method: 'PUT',
+    url: '/:id',
+    config: {
+      failures: {
+        invalid: successFailure(200),
+        conflict: successFailure(200, NO_ACTUALIZADO),
+        unexpected: successFailure(200, NO_ACTUALIZADO),
+      },
+    },
+    schema: {
+      summary: 'Renombrar un módulo',
+      description: 'Si ningún módulo tiene ese id, la respuesta no lleva data.',
+      params: ModuloParams,
+      body: ModuloEnviado,
+      response: { 200: Respuesta(Type.Optional(Modulo)) },
+    },
+    handler: async ({ params, body }) => ({
+      success: true as const,
+      data: await updateModulo(sql, params.id, body.strNombreModulo),
+    }),
+  })
+}
+
+export default moduloRoutes

@@ -1,0 +1,42 @@
+import { contains, offset, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro } from './schemas.js'
+
+/** One page of the profiles that the filter lets through, and how many pages there are. */
+export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
+  const matches = sql`
+    ${search === undefined ? sql`true` : sql`fold_case("strNombrePerfil") like fold_case(${contains(search)})`}
+    and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
+  `
+  const [data, [total]] = await Promise.all([
+    sql<Perfil[]>`
+      select id, "strNombrePerfil", "bitAdministrador"
+      from perfil
+      where ${matches}
+      order by id desc
+      limit ${PAGE_SIZE} offset ${offset(page)}
+    `,
+    sql<{ rows: number }[]>`select count(*)::integer as rows from perfil where ${matches}`,
+  ])
+  return { data, totalPages: pageCount(total?.rows ?? 0) }
+}
+
+/** All profiles by ascending id. */
+export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
+  return sql<PerfilBreve[]>`select id, "strNombrePerfil" from perfil order by id`
+}
+
+/**
+ * Renames a profile; where the administrator flag changes, replaces its permission records in the
+ * same transaction (contract, section 3). Gives undefined for an unknown id.
+ */
+export async function updatePerfil(
+  sql: Sql,
+  id: number,
+  { strNombrePerfil, bitAdministrador }: PerfilEditado,
+): Promise<Perfil | undefined> {
+  const [perfil] = await sql<Perfil[]>`
+    select id, "strNombrePerfil", "bitAdministrador"
+    from update_perfil(${id}, ${strNombrePerfil}, ${bitAdministrador})
+  `
+  return perfil
+}

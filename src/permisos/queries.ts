@@ -1,0 +1,121 @@
+import { offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import type {
+  Entrada,
+  Permiso,
+  PermisoConNombres,
+  PermisoEnviado,
+  PermisosAccion,
+} from './schemas.js'
+
+/** One page of all permission records with their names, and the number of pages, at least 1. */
+export async function listPermisos(sql: Sql, page: number) {
+  const [data, [total]] = await Promise.all([
+    sql<PermisoConNombres[]>`
+      select permisos_perfil.id, "idPerfil", "idModulo", "strNombrePerfil" as "nombrePerfil",
+        "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
+        "bitEliminar", "bitDetalle"
+      from permisos_perfil
+      join perfil on perfil.id = "idPerfil"
+      join modulo on modulo.id = "idModulo"
+      order by permisos_perfil.id
+      limit ${PAGE_SIZE} offset ${offset(page)}
+    `,
+    sql<{ rows: number }[]>`select count(*)::integer as rows from permisos_perfil`,
+  ])
+  return { data, totalPages: Math.max(1, pageCount(total?.rows ?? 0)) }
+}
+
+/** The permission map of a profile, by module name; empty for an unknown profile. */
+export async function findMapaDePermisos(
+  sql: Sql,
+  idPerfil: number,
+): Promise<Record<string, PermisosAccion>> {
+  const rows = await sql<PermisosAccion[]>`
+    select "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
+      "bitEliminar", "bitDetalle"
+    from permisos_perfil
+    join modulo on modulo.id = "idModulo"
+    where "idPerfil" = ${idPerfil}
+    order by permisos_perfil.id
+  `
+  return Object.fromEntries(rows.map((row) => [row.nombreModulo, row]))
+}
+
+/** The permission records of a profile by ascending id; none for an unknown profile. */
+export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
+  return sql<Permiso[]>`
+    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
+      "bitDetalle"
+    from permisos_perfil
+    where "idPerfil" = ${idPerfil}
+    order by id
+  `
+}
+
+/**
+ * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module and
+ * `conflict` when the profile has a record for the module.
+ */
+export async function insertPermiso(sql: Sql, permiso: PermisoEnviado): Promise<Permiso> {
+  const [creado] = await sql<[Permiso]>`
+    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
+      "bitDetalle"
+    from insert_permiso(${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
+      ${permiso.bitEditar ?? false}, ${permiso.bitConsulta ?? false},
+      ${permiso.bitEliminar ?? false}, ${permiso.bitDetalle ?? false})
+  `
+    .catch(onUnknownReference('invalid'))
+    .catch(onDuplicate)
+  return creado
+}
+
+/** Overwrites a permission record; gives undefined for an unknown id and throws as insertPermiso. */
+export async function updatePermiso(
+  sql: Sql,
+  id: number,
+  permiso: PermisoEnviado,
+): Promise<Permiso | undefined> {
+  const [actualizado] = await sql<Permiso[]>`
+    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
+      "bitDetalle"
+    from update_permiso(${id}, ${permiso.idPerfil}, ${permiso.idModulo},
+      ${permiso.bitAgregar ?? false}, ${permiso.bitEditar ?? false},
+      ${permiso.bitConsulta ?? false}, ${permiso.bitEliminar ?? false},
+      ${permiso.bitDetalle ?? false})
+  `
+    .catch(onUnknownReference('invalid'))
+    .catch(onDuplicate)
+  return actualizado
+}
+
+/** Removes a permission record; nothing happens for an unknown id. */
+export async function deletePermiso(sql: Sql, id: number): Promise<void> {
+  await sql`select delete_permiso(${id})`
+}
+
+/**
+ * Replaces the whole matrix of a profile in one transaction. Throws the Failure `conflict` for an
+ * unknown profile or module and for a module that stands twice; nothing has changed then.
+ */
+export async function replacePermisos(
+  sql: Sql,
+  idPerfil: number,
+  entradas: Entrada[],
+): Promise<void> {
+  await sql`select replace_permisos(${idPerfil}, ${sql.json(entradas)})`
+    .catch(onUnknownReference('conflict'))
+    .catch(onDuplicate)
+}
+
+function onUnknownReference(code: 'invalid' | 'conflict') {
+  const message = 'El perfil o el módulo no existe'
+  const onPerfil = onConstraint('permisos_perfil_perfil_fk', code, message)
+  const onModulo = onConstraint('permisos_perfil_modulo_fk', code, message)
+  return (error: unknown) => Promise.reject(error).catch(onPerfil).catch(onModulo)
+}
+
+const onDuplicate = onConstraint(
+  'permisos_perfil_unico',
+  'conflict',
+  'El perfil ya tiene permisos sobre ese módulo',
+)

@@ -1,0 +1,150 @@
+import { Type } from '@sinclair/typebox'
+import { statusFailure } from '../answers.js'
+import { Failure } from '../failure.js'
+import { Confirmacion, Page, Pagina, Respuesta } from '../schemas.js'
+import type { RoutePlugin } from '../validation.js'
+import {
+  deletePermiso,
+  findMapaDePermisos,
+  insertPermiso,
+  listPermisos,
+  listPermisosByPerfil,
+  replacePermisos,
+  updatePermiso,
+} from './queries.js'
+import {
+  DePerfilParams,
+  MapaDePermisos,
+  Matriz,
+  Permiso,
+  PermisoConNombres,
+  PermisoEnviado,
+  PermisoParams,
+} from './schemas.js'
+
+const permisosRoutes: RoutePlugin = async (app) => {
+  const { sql } = app
+
+  app.route({
+    method: 'GET',
+    url: '/',
+    config: {
+      failures: { unexpected: statusFailure(500, 'Error al consultar permisos') },
+    },
+    schema: {
+      summary: 'Listar los permisos de todos los perfiles',
+      querystring: Type.Object({ page: Page }),
+      response: { 200: Pagina(PermisoConNombres) },
+    },
+    handler: async ({ query }) => ({
+      success: true as const,
+      ...(await listPermisos(sql, query.page ?? 1)),
+    }),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/',
+    config: {
+      failures: { conflict: statusFailure(409) },
+    },
+    schema: {
+      summary: 'Crear un permiso',
+      body: PermisoEnviado,
+      response: { 200: Respuesta(Permiso) },
+    },
+    handler: async ({ body }) => ({
+      success: true as const,
+      data: await insertPermiso(sql, body),
+    }),
+  })
+
+  app.route({
+    method: 'PUT',
+    url: '/:id',
+    config: {
+      failures: { notFound: statusFailure(404), conflict: statusFailure(409) },
+    },
+    schema: {
+      summary: 'Sustituir un permiso',
+      params: PermisoParams,
+      body: PermisoEnviado,
+      response: { 200: Respuesta(Permiso) },
+    },
+    handler: async ({ params, body }) => {
+      const data = await updatePermiso(sql, params.id, body)
+      if (!data) throw new Failure('notFound', 'Permiso no encontrado')
+      return { success: true as const, data }
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/:id',
+    schema: {
+      summary: 'Eliminar un permiso',
+      params: PermisoParams,
+      response: { 200: Confirmacion('Eliminado correctamente') },
+    },
+    handler: async ({ params }) => {
+      await deletePermiso(sql, params.id)
+      return { success: true as const, message: 'Eliminado correctamente' as const }
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/mis-permisos/:idPerfil',
+    config: {
+      failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
+    },
+    schema: {
+      summary: 'Consultar el mapa de permisos de un perfil',
+      params: DePerfilParams,
+      response: { 200: MapaDePermisos },
+    },
+    handler: async ({ params }) => ({
+      success: true as const,
+      permisos: await findMapaDePermisos(sql, params.idPerfil),
+    }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/por-perfil/:idPerfil',
+    config: {
+      failures: { unexpected: statusFailure(500, 'Error al cargar permisos') },
+    },
+    schema: {
+      summary: 'Listar los permisos de un perfil',
+      params: DePerfilParams,
+      response: { 200: Respuesta(Type.Array(Permiso)) },
+    },
+    handler: async ({ params }) => ({
+      success: true as const,
+      data: await listPermisosByPerfil(sql, params.idPerfil),
+    }),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/guardar-matriz',
+    config: {
+      failures: {
+        conflict: statusFailure(500, 'Error al guardar en base de datos'),
+        unexpected: statusFailure(500, 'Error al guardar en base de datos'),
+      },
+    },
+    schema: {
+      summary: 'Sustituir todos los permisos de un perfil',
+      body: Matriz,
+      response: { 200: Confirmacion('Matriz actualizada correctamente') },
+    },
+    handler: async ({ body }) => {
+      await replacePermisos(sql, body.idPerfil, body.permisos ?? [])
+      return { success: true as const, message: 'Matriz actualizada correctamente' as const }
+    },
+  })
+}
+
+export default permisosRoutes

@@ -1,0 +1,74 @@
+import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { Flag, Id, IdDeRuta } from '../schemas.js'
+
+const PERFIL_REQUERIDO = 'ID de perfil requerido'
+const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
+
+/** The five flags, as they are stored. */
+const almacenadas = {
+  bitAgregar: Type.Boolean(),
+  bitEditar: Type.Boolean(),
+  bitConsulta: Type.Boolean(),
+  bitEliminar: Type.Boolean(),
+  bitDetalle: Type.Boolean(),
+}
+
+/** The five flags, as they are sent. */
+const enviadas = {
+  bitAgregar: Flag,
+  bitEditar: Flag,
+  bitConsulta: Flag,
+  bitEliminar: Flag,
+  bitDetalle: Flag,
+}
+
+/** A permission record (contract, section 2.4). */
+export const Permiso = Type.Object({
+  id: Type.Integer(),
+  idPerfil: Type.Integer(),
+  idModulo: Type.Integer(),
+  ...almacenadas,
+})
+export type Permiso = Static<typeof Permiso>
+
+/** A permission record with the names it stands for (contract, section 2.6). */
+export const PermisoConNombres = Type.Object({
+  id: Type.Integer(),
+  idPerfil: Type.Integer(),
+  idModulo: Type.Integer(),
+  nombrePerfil: Type.String(),
+  nombreModulo: Type.String(),
+  ...almacenadas,
+})
+export type PermisoConNombres = Static<typeof PermisoConNombres>
+
+/** What a profile may do in one module (contract, section 2.5). */
+export const PermisosAccion = Type.Object({ nombreModulo: Type.String(), ...almacenadas })
+export type PermisosAccion = Static<typeof PermisosAccion>
+
+/** The permission map: one PermisosAccion by module name. */
+export const MapaDePermisos = Type.Object({
+  success: Type.Literal(true),
+  permisos: Type.Unsafe<Record<string, PermisosAccion>>(
+    Type.Object({}, { additionalProperties: PermisosAccion }),
+  ),
+})
+
+export const PermisoEnviado = Type.Object({
+  idPerfil: Id(obligatorio),
+  idModulo: Id(obligatorio),
+  ...enviadas,
+})
+export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
+
+/** One entry of a matrix. */
+export const Entrada = Type.Object({ idModulo: Id(), ...enviadas })
+export type Entrada = StaticDecode<typeof Entrada>
+
+export const Matriz = Type.Object({
+  idPerfil: Id({ missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO }),
+  permisos: Type.Optional(Type.Array(Entrada)),
+})
+
+export const PermisoParams = Type.Object({ id: IdDeRuta('ID de permiso inválido') })
+export const DePerfilParams = Type.Object({ idPerfil: IdDeRuta('ID de perfil inválido') })

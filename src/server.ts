@@ -1,0 +1,34 @@
+import { ConfigError, loadConfig } from './config.js'
+
+/** The latest that the process ends after a signal, in milliseconds. */
+const EXIT_DEADLINE = 9500
+
+try {
+  const config = loadConfig(process.env)
+  // Not before the configuration is known to be good: the image SDK reads CLOUDINARY_URL when it
+  // is imported, and throws at one that it does not like.
+  const { serve } = await import('./serve.js')
+  const service = await serve(config)
+
+  let stopping = false
+  const stop = () => {
+    if (stopping) return
+    stopping = true
+    setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
+    service.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+} catch (error) {
+  const text = error instanceof ConfigError ? error.message : describe(error)
+  process.stderr.write(`llavero cannot start\n${text}\n`)
+  process.exit(1)
+}
+
+/** A database's connection error has its address but never the password. */
+function describe(error: unknown) {
+  return error instanceof Error ? `${error.message}\n${error.stack}` : String(error)
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import http from 'node:http'
+import https from 'node:https'
+import { v2 as cloudinary } from 'cloudinary'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Cloudinary } from '../config.js'
+import { Failure } from '../failure.js'
+
+export interface ImagenAlojada {
+  publicId: string
+  url: string
+}
+
+/** The image host. */
+export interface Imagenes {
+  /** Uploads a data URI; throws the Failure `upload` when that fails or takes over 30 s. */
+  upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada>
+  /** Removes an image, best effort: a failure is logged and not thrown. */
+  remove(publicId: string, log: FastifyBaseLogger): Promise<void>
+}
+
+const UPLOAD_FAILED = 'No se pudo subir la imagen'
+const FOLDER = 'usuarios_corp'
+const TIMEOUT = 30_000
+const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
+
+/** The image host behind `cloudinary://…`; see contract, sections 4.16 and 4.17. */
+export function imageHost(account: Cloudinary): Imagenes {
+  const options = {
+    cloud_name: account.cloudName,
+    api_key: account.apiKey,
+    api_secret: account.apiSecret,
+    ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
+  }
+  // The SDK always calls https.request, which takes its protocol from the agent.
+  const { Agent } = account.uploadPrefix?.startsWith('http:') ? http : https
+
+  /** One call of the SDK with an end to it: its own time limit starts anew with every byte. */
+  async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
+    const agent = new Agent()
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new HostError('took too long', false)), TIMEOUT)
+    })
+    try {
+      return await Promise.race([request(agent), late])
+    } catch (error) {
+      throw hostError(error)
+    } finally {
+      clearTimeout(timer)
+      agent.destroy()
+    }
+  }
+
+  async function remove(publicId: string, log: FastifyBaseLogger) {
+    await call((agent) => {
+      const destroyOptions = { ...options, agent, resource_type: 'image' }
+      return cloudinary.uploader.destroy(publicId, destroyOptions)
+    }).then(
+      () => log.info({ publicId }, 'image removed'),
+      (error) => log.warn({ err: error, publicId }, 'image not removed'),
+    )
+  }
+
+  async function upload(dataUri: string, log: FastifyBaseLogger) {
+    // A name of our own, so that an upload whose answer never came can be removed as well.
+    const publicId = randomUUID()
+    const answer = await call((agent) =>
+      cloudinary.uploader.upload(dataUri, {
+        ...options,
+        agent: agent as https.Agent,
+        folder: FOLDER,
+        public_id: publicId,
+        resource_type: 'image',
+        transformation: TRANSFORMATION,
+      }),
+    ).catch((cause: HostError) => {
+      if (!cause.answered) void remove(`${FOLDER}/${publicId}`, log)
+      throw new Failure('upload', UPLOAD_FAILED, { cause })
+    })
+    if (typeof answer?.secure_url !== 'string' || typeof answer.public_id !== 'string') {
+      throw new Failure('upload', UPLOAD_FAILED, { cause: new HostError('nonsense', true) })
+    }
+    return { publicId: answer.public_id, url: answer.secure_url }
+  }
+
+  return { upload, remove }
+}
+
+/** What the image host did wrong; `answered` unless it stayed silent. */
+class HostError extends Error {
+  constructor(
+    message: string,
+    readonly answered: boolean,
+  ) {
+    super(`image host: ${message}`)
+  }
+}
+
+/** The SDK rejects with plain objects that carry the whole request: little is let out of them. */
+function hostError(error: unknown): HostError {
+  if (error instanceof HostError) return error
+  const { message, http_code: status } = (error ?? {}) as { message?: unknown; http_code?: unknown }
+  const answered = typeof status === 'number' && status !== CLIENT_TIMEOUT
+  return new HostError(`${String(message).slice(0, 200)} (${String(status)})`, answered)
+}
+
+/** The status that the SDK itself gives to a call that took too long. */
+const CLIENT_TIMEOUT = 499
+
+/**
+ * Uploads the image, if there is one, and then calls `store` with its address. Where that throws
+ * or finds nothing to store to, the image is removed again.
+ */
+export async function storeWithImagen<T>(
+  imagenes: Imagenes,
+  dataUri: string | undefined,
+  log: FastifyBaseLogger,
+  store: (imagenUrl: string | undefined) => Promise<T>,
+): Promise<T> {
+  const imagen = dataUri === undefined ? undefined : await imagenes.upload(dataUri, log)
+  let stored: T | undefined
+  try {
+    stored = await store(imagen?.url)
+    return stored
+  } finally {
+    if (imagen && stored === undefined) await imagenes.remove(imagen.publicId, log)
+  }
+}
