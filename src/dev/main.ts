@@ -39,7 +39,7 @@ try {
 /** The real service over an embedded PostgreSQL and the two stand-ins, all on loopback. */
 async function start() {
   await mkdir(FOLDER, { recursive: true })
-  const port = Number(process.env['PORT'] || 3000)
+  const port = Number(process.env.PORT || 3000)
 
   const database = await startPostgres({ dataDir: join(FOLDER, 'postgres') })
   closing.push(database.stop)
@@ -58,7 +58,7 @@ async function start() {
   const config = loadConfig({
     LOG_LEVEL: 'warn',
     ...process.env,
-    HOST: process.env['HOST'] || '127.0.0.1',
+    HOST: process.env.HOST || '127.0.0.1',
     DATABASE_URL: database.url,
     JWT_SECRET: await keptSecret(join(FOLDER, 'jwt-secret')),
     CAPTCHA_SECRET: 'desarrollo',
