@@ -23,6 +23,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     failures?: FailureAnswers
   }
+  interface FastifyRequest {
+    /** What went wrong; null while nothing has. */
+    failureCode: FailureCode | null
+  }
 }
 
 /** Shape A, `{ statusCode, message }` (contract, section 7). */
@@ -71,6 +75,7 @@ const BODIES = {
  * the failure bodies to the response schemas, so that OpenAPI shows them and no other key leaks.
  */
 export function answerFailures(app: FastifyInstance) {
+  app.decorateRequest('failureCode', null)
   app.addHook('onRoute', addFailureSchemas)
   app.setErrorHandler((error, request, reply) => sendFailure(asFailure(error), request, reply))
   app.setNotFoundHandler((request, reply) =>
@@ -81,6 +86,7 @@ export function answerFailures(app: FastifyInstance) {
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
   const { status, body, message } =
     request.routeOptions.config?.failures?.[failure.code] ?? USUAL[failure.code]
+  request.failureCode = failure.code
   if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
   else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)
   const text = message ?? failure.message
@@ -129,7 +135,8 @@ function asFailure(error: unknown): Failure {
 }
 
 function addFailureSchemas(route: RouteOptions) {
-  if (route.schema?.hide || !route.schema?.response) return
+  // A HEAD route shares the schema of its GET.
+  if (route.schema?.hide || !route.schema?.response || route.method === 'HEAD') return
   const response = route.schema.response as Record<number, TSchema>
   const bodiesByStatus = new Map<number, Set<TSchema>>()
   const codes = new Set<FailureCode>([

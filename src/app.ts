@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { answerFailures, refuse, UNREADABLE } from './answers.js'
+import { guardRoutes } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
 import { type Passwords, startPasswords } from './auth/password.js'
-import authPlugin, { requireSesion } from './auth/plugin.js'
+import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
@@ -25,10 +26,6 @@ declare module 'fastify' {
     passwords: Passwords
     verifyCaptcha: VerifyCaptcha
     imagenes: Imagenes
-  }
-  interface FastifyContextConfig {
-    /** Who may call the route; without it, whoever has a session. */
-    access?: 'public'
   }
 }
 
@@ -75,20 +72,15 @@ export async function buildApp(
   await app.register(authPlugin, { jwtSecret: config.jwtSecret })
   await app.register(docs)
 
-  app.register(healthRoutes, { prefix: '/health' })
-  app.register(
-    async (api) => {
-      api.addHook('onRequest', async (request) => {
-        if (request.routeOptions.config.access !== 'public') await requireSesion(request)
-      })
-      api.register(authRoutes, { prefix: '/auth' })
-      api.register(usuarioRoutes, { prefix: '/usuario' })
-      api.register(perfilRoutes, { prefix: '/perfil' })
-      api.register(moduloRoutes, { prefix: '/modulo' })
-      api.register(permisosRoutes, { prefix: '/permisos' })
-    },
-    { prefix: '/api' },
-  )
+  await app.register(async (guarded) => {
+    guardRoutes(guarded, config)
+    guarded.register(healthRoutes, { prefix: '/health' })
+    guarded.register(authRoutes, { prefix: '/api/auth' })
+    guarded.register(usuarioRoutes, { prefix: '/api/usuario' })
+    guarded.register(perfilRoutes, { prefix: '/api/perfil' })
+    guarded.register(moduloRoutes, { prefix: '/api/modulo' })
+    guarded.register(permisosRoutes, { prefix: '/api/permisos' })
+  })
   await app.ready()
   return app
 }

@@ -1,8 +1,11 @@
 import postgres, { type PostgresError } from 'postgres'
 import type { Config } from './config.js'
-import { Failure, type FailureCode } from './failure.js'
+import { Failure, type FailureCode, forbidden } from './failure.js'
 
 export type Sql = postgres.Sql
+
+/** The user whose limits hold for a write; null for none. */
+export type Actor = number | null
 
 /** Rows of a page, fixed by the contract (section 8). */
 export const PAGE_SIZE = 5
@@ -70,6 +73,15 @@ export function onConstraint(name: string, code: FailureCode, message: string) {
     }
     throw error
   }
+}
+
+/**
+ * For `.catch()` at a write: turns the refusal of sql/transactions/refuse.sql into the Failure
+ * `forbidden`, and throws everything else on unchanged.
+ */
+export function onRefusal(error: unknown): never {
+  if (isPostgresError(error) && error.code === 'LL403') throw forbidden()
+  throw error
 }
 
 const isPostgresError = (error: unknown): error is PostgresError =>

@@ -17,6 +17,10 @@ export type FailureCode =
   | 'unavailable'
   | 'unexpected'
 
+/** The one refusal of whoever may not do something (decisions, section 2). */
+export const forbidden = () =>
+  new Failure('forbidden', 'No tiene permiso para realizar esta acción')
+
 /** A failure to be told to the client; `message` is its Spanish text. */
 export class Failure extends Error {
   constructor(

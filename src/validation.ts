@@ -2,6 +2,7 @@ import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type {
   FastifyPluginAsync,
+  FastifyPluginOptions,
   FastifySchemaCompiler,
   FastifyTypeProvider,
   RawServerDefault,
@@ -16,7 +17,8 @@ export interface TypeProvider extends FastifyTypeProvider {
 }
 
 /** A feature: a plugin whose handlers are typed by their schemas. */
-export type RoutePlugin = FastifyPluginAsync<Record<never, never>, RawServerDefault, TypeProvider>
+export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
+  FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
 /**
  * Checks and decodes one part of a request. The first field at fault, in the order of the schema,

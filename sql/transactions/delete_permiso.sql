@@ -1,9 +1,14 @@
 -- Removes one permission record; without effect when there is none with that id.
-create or replace function delete_permiso(p_id integer) returns void
+-- `p_actor`: as in replace_permisos.
+create or replace function delete_permiso(p_actor integer, p_id integer) returns void
 language plpgsql
 as $$
+declare
+  v_perfiles integer[];
+  v_limit jsonb;
 begin
-  perform from lock_permiso(p_id);
+  select perfiles, limite into v_perfiles, v_limit from begin_write_permiso(p_actor, p_id);
+  perform refuse_beyond(v_limit, v_perfiles);
 
   delete from permisos_perfil where id = p_id;
 end

@@ -25,7 +25,9 @@ begin
     perform grant_all_modulos(v_perfil);
   end if;
 
-  update usuario set "idPerfil" = v_perfil, "strPwd" = p_hash, "idEstadoUsuario" = true
+  update usuario
+  set "idPerfil" = v_perfil, "strPwd" = p_hash, "idEstadoUsuario" = true,
+    "versionSesion" = "versionSesion" + 1
   where "strNombreUsuario" = p_nombre;
   if not found then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")

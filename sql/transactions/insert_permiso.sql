@@ -1,12 +1,14 @@
--- Adds one permission record and returns it.
+-- Adds one permission record and returns it. `p_actor`: as in replace_permisos.
 create or replace function insert_permiso(
-  p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
+  p_actor integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
   p_consulta boolean, p_eliminar boolean, p_detalle boolean
 ) returns setof permisos_perfil
 language plpgsql
 as $$
+declare
+  v_limit jsonb := begin_write(p_actor, array[p_id_perfil]);
 begin
-  perform lock_perfiles(array[p_id_perfil]);
+  perform refuse_beyond(v_limit, array[p_id_perfil]);
 
   return query
     insert into permisos_perfil
@@ -14,5 +16,7 @@ begin
     values
       (p_id_perfil, p_id_modulo, p_agregar, p_editar, p_consulta, p_eliminar, p_detalle)
     returning *;
+
+  perform refuse_beyond(v_limit, array[p_id_perfil]);
 end
 $$;

@@ -1,10 +1,14 @@
 -- Replaces the whole matrix of one profile. `p_permisos`: a JSON array of
 -- {idModulo, bitAgregar, bitEditar, bitConsulta, bitEliminar, bitDetalle}, flags optional.
-create or replace function replace_permisos(p_id_perfil integer, p_permisos jsonb) returns void
+-- `p_actor`: see begin_write; refused when the profile holds more than the actor's, before or after.
+create or replace function replace_permisos(p_actor integer, p_id_perfil integer, p_permisos jsonb)
+returns void
 language plpgsql
 as $$
+declare
+  v_limit jsonb := begin_write(p_actor, array[p_id_perfil]);
 begin
-  perform lock_perfiles(array[p_id_perfil]);
+  perform refuse_beyond(v_limit, array[p_id_perfil]);
 
   delete from permisos_perfil where "idPerfil" = p_id_perfil;
 
@@ -16,5 +20,7 @@ begin
     "idModulo" integer, "bitAgregar" boolean, "bitEditar" boolean, "bitConsulta" boolean,
     "bitEliminar" boolean, "bitDetalle" boolean
   );
+
+  perform refuse_beyond(v_limit, array[p_id_perfil]);
 end
 $$;

@@ -1,13 +1,19 @@
 -- Overwrites one permission record, which may move it to another profile or module.
 -- Returns the updated record, or no row when there is none with that id.
+-- `p_actor`: as in replace_permisos, for both profiles.
 create or replace function update_permiso(
-  p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
-  p_consulta boolean, p_eliminar boolean, p_detalle boolean
+  p_actor integer, p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean,
+  p_editar boolean, p_consulta boolean, p_eliminar boolean, p_detalle boolean
 ) returns setof permisos_perfil
 language plpgsql
 as $$
+declare
+  v_perfiles integer[];
+  v_limit jsonb;
 begin
-  perform from lock_permiso(p_id, p_id_perfil);
+  select perfiles, limite into v_perfiles, v_limit
+  from begin_write_permiso(p_actor, p_id, p_id_perfil);
+  perform refuse_beyond(v_limit, v_perfiles);
 
   return query
     update permisos_perfil
@@ -16,5 +22,7 @@ begin
       "bitDetalle" = p_detalle
     where id = p_id
     returning *;
+
+  perform refuse_beyond(v_limit, v_perfiles);
 end
 $$;

@@ -1,5 +1,5 @@
 import type { Sql } from '../db.js'
-import type { Credenciales, Sesion } from './schemas.js'
+import type { Accion, Credenciales, ModuloDeSistema, Sesion, Token } from './schemas.js'
 
 /** The user who logs in under `nombre`, compared exactly, active or not. */
 export async function findCredenciales(
@@ -9,19 +9,37 @@ export async function findCredenciales(
   // The folded comparison is for the index.
   const [usuario] = await sql<Credenciales[]>`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-      "idEstadoUsuario", "imagenUrl"
+      "idEstadoUsuario", "imagenUrl", "versionSesion"
     from usuario
     where fold_case("strNombreUsuario") = fold_case(${nombre}) and "strNombreUsuario" = ${nombre}
   `
   return usuario
 }
 
-/** The active user that a token speaks for, as the row is now. */
-export async function findSesion(sql: Sql, id: number): Promise<Sesion | undefined> {
+/**
+ * The active user that a token speaks for, as the rows are now, and whether the user's profile has
+ * the permission `needed`. Undefined for a token issued before that user's sessions were ended.
+ */
+export async function findSesion(
+  sql: Sql,
+  { id, ver = 0 }: Token,
+  needed?: { modulo: ModuloDeSistema; accion: Accion },
+): Promise<Sesion | undefined> {
+  const permitido = needed
+    ? sql`coalesce((
+        select ${sql(needed.accion)}
+        from permisos_perfil
+        join modulo on modulo.id = permisos_perfil."idModulo"
+        where permisos_perfil."idPerfil" = usuario."idPerfil"
+          and "strNombreModulo" = ${needed.modulo}
+      ), false)`
+    : sql`false`
   const [sesion] = await sql<Sesion[]>`
-    select id, "idPerfil", "strNombreUsuario" as nombre
+    select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
+      "bitAdministrador" as administrador, ${permitido} as permitido
     from usuario
-    where id = ${id} and "idEstadoUsuario"
+    join perfil on perfil.id = "idPerfil"
+    where usuario.id = ${id} and "idEstadoUsuario" and "versionSesion" = ${ver}
   `
   return sesion
 }

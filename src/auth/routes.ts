@@ -30,10 +30,10 @@ const authRoutes: RoutePlugin = async (app) => {
         throw new Failure('invalid', 'Usuario y contraseña son obligatorios')
       }
       const usuario = await authenticate(strNombreUsuario, strPwd)
-      const { id, idPerfil, strNombreUsuario: nombre } = usuario
+      const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
       return {
         success: true as const,
-        token: app.jwt.sign({ id, idPerfil, nombre }),
+        token: app.jwt.sign({ id, idPerfil, nombre, ...(ver > 0 && { ver }) }),
         user: {
           id,
           nombre,

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Texto, TextoONull } from '../schemas.js'
+import { MAX_ID, Texto, TextoONull } from '../schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
@@ -47,19 +47,31 @@ export interface Credenciales {
   strNumeroCelular: string | null
   idEstadoUsuario: boolean
   imagenUrl: string | null
+  versionSesion: number
 }
 
 /** The payload of the token (contract, section 5). */
 export const Token = Type.Object({
-  id: Type.Integer(),
+  id: Type.Integer({ minimum: 1, maximum: MAX_ID }),
   idPerfil: Type.Integer(),
   nombre: Type.String(),
+  /** The version of the user's sessions that it was issued under; 0 when absent. */
+  ver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ID })),
 })
 export type Token = Static<typeof Token>
+
+/** The modules that the service itself decides by; sql/transactions/is_modulo_de_sistema.sql. */
+export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
+
+export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
 /** Who is calling, as the database has it now. */
 export interface Sesion {
   id: number
-  idPerfil: number
   nombre: string
+  idPerfil: number
+  perfil: string
+  administrador: boolean
+  /** Whether the profile has the permission that was asked about. */
+  permitido: boolean
 }

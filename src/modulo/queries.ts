@@ -1,4 +1,13 @@
-import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import {
+  type Actor,
+  contains,
+  offset,
+  onConstraint,
+  onRefusal,
+  PAGE_SIZE,
+  pageCount,
+  type Sql,
+} from '../db.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** One page of the modules that the filter lets through, and how many pages there are. */
@@ -25,24 +34,39 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
   return sql<Modulo[]>`select id, "strNombreModulo" from modulo order by id`
 }
 
-/** Adds a module; throws the Failure `conflict` when the name is taken. */
-export async function insertModulo(sql: Sql, nombre: string): Promise<Modulo> {
+/**
+ * Adds a module. Throws the Failures `conflict` when the name is taken and `forbidden` when it is
+ * like a system module's and the actor is no administrator.
+ */
+export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
   const [modulo] = await sql<[Modulo]>`
-    insert into modulo ("strNombreModulo") values (${nombre}) returning id, "strNombreModulo"
-  `.catch(onDuplicate)
+    select id, "strNombreModulo" from insert_modulo(${actor}, ${nombre}, ${semejante(nombre)})
+  `
+    .catch(onRefusal)
+    .catch(onDuplicate)
   return modulo
 }
 
-/** Renames a module; undefined for an unknown id. Throws `conflict` when the name is taken. */
+/**
+ * Renames a module; undefined for an unknown id. Throws as insertModulo, and `forbidden` also for
+ * a system module and one that permission records name.
+ */
 export async function updateModulo(
   sql: Sql,
+  actor: Actor,
   id: number,
   nombre: string,
 ): Promise<Modulo | undefined> {
   const [modulo] = await sql<Modulo[]>`
-    update modulo set "strNombreModulo" = ${nombre} where id = ${id} returning id, "strNombreModulo"
-  `.catch(onDuplicate)
+    select id, "strNombreModulo"
+    from update_modulo(${actor}, ${id}, ${nombre}, ${semejante(nombre)})
+  `
+    .catch(onRefusal)
+    .catch(onDuplicate)
   return modulo
 }
+
+/** The name after what looks alike is made the same (decisions, section 4, rule 4). */
+const semejante = (nombre: string) => nombre.normalize('NFKC').toUpperCase().trim()
 
 const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict', 'El módulo ya existe')

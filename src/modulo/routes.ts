@@ -15,6 +15,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/',
     config: {
+      access: { modulo: 'MODULO', accion: 'bitConsulta' },
       failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.') },
     },
     schema: {
@@ -29,6 +30,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/list',
     config: {
+      access: 'session',
       failures: { unexpected: statusFailure(500, 'Error al cargar módulos') },
     },
     schema: {
@@ -42,6 +44,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     method: 'POST',
     url: '/',
     config: {
+      access: { modulo: 'MODULO', accion: 'bitAgregar' },
       failures: {
         invalid: successFailure(200),
         conflict: successFailure(200, NO_CREADO),
@@ -53,16 +56,17 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Respuesta(Modulo) },
     },
-    handler: async ({ body }) => ({
-      success: true as const,
-      data: await insertModulo(sql, body.strNombreModulo),
-    }),
+    handler: async (request) => {
+      const data = await insertModulo(sql, request.actor, request.body.strNombreModulo)
+      return { success: true as const, data }
+    },
   })
 
   app.route({
     method: 'PUT',
     url: '/:id',
     config: {
+      access: { modulo: 'MODULO', accion: 'bitEditar' },
       failures: {
         invalid: successFailure(200),
         conflict: successFailure(200, NO_ACTUALIZADO),
@@ -76,9 +80,9 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Respuesta(Type.Optional(Modulo)) },
     },
-    handler: async ({ params, body }) => ({
+    handler: async ({ actor, params, body }) => ({
       success: true as const,
-      data: await updateModulo(sql, params.id, body.strNombreModulo),
+      data: await updateModulo(sql, actor, params.id, body.strNombreModulo),
     }),
   })
 }

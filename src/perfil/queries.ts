@@ -1,4 +1,4 @@
-import { contains, offset, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import { type Actor, contains, offset, onRefusal, PAGE_SIZE, pageCount, type Sql } from '../db.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro } from './schemas.js'
 
 /** One page of the profiles that the filter lets through, and how many pages there are. */
@@ -27,16 +27,18 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 
 /**
  * Renames a profile; where the administrator flag changes, replaces its permission records in the
- * same transaction (contract, section 3). Gives undefined for an unknown id.
+ * same transaction (contract, section 3). Gives undefined for an unknown id; throws the Failure
+ * `forbidden` when the flag changes and the actor is no administrator.
  */
 export async function updatePerfil(
   sql: Sql,
+  actor: Actor,
   id: number,
   { strNombrePerfil, bitAdministrador }: PerfilEditado,
 ): Promise<Perfil | undefined> {
   const [perfil] = await sql<Perfil[]>`
     select id, "strNombrePerfil", "bitAdministrador"
-    from update_perfil(${id}, ${strNombrePerfil}, ${bitAdministrador})
-  `
+    from update_perfil(${actor}, ${id}, ${strNombrePerfil}, ${bitAdministrador})
+  `.catch(onRefusal)
   return perfil
 }

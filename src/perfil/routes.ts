@@ -13,6 +13,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/',
     config: {
+      access: { modulo: 'PERFIL', accion: 'bitConsulta' },
       failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.') },
     },
     schema: {
@@ -30,6 +31,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/list',
     config: {
+      access: 'session',
       failures: { unexpected: statusFailure(500, 'Error al cargar lista de perfiles') },
     },
     schema: {
@@ -43,6 +45,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     method: 'PUT',
     url: '/:id',
     config: {
+      access: { modulo: 'PERFIL', accion: 'bitEditar' },
       failures: {
         notFound: statusFailure(404),
         unexpected: statusFailure(500, 'Ocurrió un error interno al actualizar el perfil'),
@@ -54,8 +57,8 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilEditado,
       response: { 200: Respuesta(Perfil) },
     },
-    handler: async ({ params, body }) => {
-      const data = await updatePerfil(sql, params.id, body)
+    handler: async ({ actor, params, body }) => {
+      const data = await updatePerfil(sql, actor, params.id, body)
       if (!data) throw new Failure('notFound', 'Perfil no encontrado')
       return { success: true as const, data }
     },

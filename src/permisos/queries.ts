@@ -1,4 +1,12 @@
-import { offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import {
+  type Actor,
+  offset,
+  onConstraint,
+  onRefusal,
+  PAGE_SIZE,
+  pageCount,
+  type Sql,
+} from '../db.js'
 import type {
   Entrada,
   Permiso,
@@ -53,17 +61,23 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
 }
 
 /**
- * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module and
- * `conflict` when the profile has a record for the module.
+ * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module,
+ * `conflict` when the profile has a record for the module, and `forbidden` when the profile holds
+ * more than the actor's, before or after.
  */
-export async function insertPermiso(sql: Sql, permiso: PermisoEnviado): Promise<Permiso> {
+export async function insertPermiso(
+  sql: Sql,
+  actor: Actor,
+  permiso: PermisoEnviado,
+): Promise<Permiso> {
   const [creado] = await sql<[Permiso]>`
     select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
       "bitDetalle"
-    from insert_permiso(${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
+    from insert_permiso(${actor}, ${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
       ${permiso.bitEditar ?? false}, ${permiso.bitConsulta ?? false},
       ${permiso.bitEliminar ?? false}, ${permiso.bitDetalle ?? false})
   `
+    .catch(onRefusal)
     .catch(onUnknownReference('invalid'))
     .catch(onDuplicate)
   return creado
@@ -72,37 +86,42 @@ export async function insertPermiso(sql: Sql, permiso: PermisoEnviado): Promise<
 /** Overwrites a permission record; gives undefined for an unknown id and throws as insertPermiso. */
 export async function updatePermiso(
   sql: Sql,
+  actor: Actor,
   id: number,
   permiso: PermisoEnviado,
 ): Promise<Permiso | undefined> {
   const [actualizado] = await sql<Permiso[]>`
     select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
       "bitDetalle"
-    from update_permiso(${id}, ${permiso.idPerfil}, ${permiso.idModulo},
+    from update_permiso(${actor}, ${id}, ${permiso.idPerfil}, ${permiso.idModulo},
       ${permiso.bitAgregar ?? false}, ${permiso.bitEditar ?? false},
       ${permiso.bitConsulta ?? false}, ${permiso.bitEliminar ?? false},
       ${permiso.bitDetalle ?? false})
   `
+    .catch(onRefusal)
     .catch(onUnknownReference('invalid'))
     .catch(onDuplicate)
   return actualizado
 }
 
-/** Removes a permission record; nothing happens for an unknown id. */
-export async function deletePermiso(sql: Sql, id: number): Promise<void> {
-  await sql`select delete_permiso(${id})`
+/** Removes a permission record; nothing happens for an unknown id. `forbidden` as insertPermiso. */
+export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
+  await sql`select delete_permiso(${actor}, ${id})`.catch(onRefusal)
 }
 
 /**
  * Replaces the whole matrix of a profile in one transaction. Throws the Failure `conflict` for an
- * unknown profile or module and for a module that stands twice; nothing has changed then.
+ * unknown profile or module and for a module that stands twice, `forbidden` as insertPermiso;
+ * nothing has changed then.
  */
 export async function replacePermisos(
   sql: Sql,
+  actor: Actor,
   idPerfil: number,
   entradas: Entrada[],
 ): Promise<void> {
-  await sql`select replace_permisos(${idPerfil}, ${sql.json(entradas)})`
+  await sql`select replace_permisos(${actor}, ${idPerfil}, ${sql.json(entradas)})`
+    .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
     .catch(onDuplicate)
 }

@@ -29,6 +29,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: { unexpected: statusFailure(500, 'Error al consultar permisos') },
     },
     schema: {
@@ -46,6 +47,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'POST',
     url: '/',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: { conflict: statusFailure(409) },
     },
     schema: {
@@ -53,16 +55,17 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Respuesta(Permiso) },
     },
-    handler: async ({ body }) => ({
-      success: true as const,
-      data: await insertPermiso(sql, body),
-    }),
+    handler: async (request) => {
+      const data = await insertPermiso(sql, request.actor, request.body)
+      return { success: true as const, data }
+    },
   })
 
   app.route({
     method: 'PUT',
     url: '/:id',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: { notFound: statusFailure(404), conflict: statusFailure(409) },
     },
     schema: {
@@ -71,8 +74,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Respuesta(Permiso) },
     },
-    handler: async ({ params, body }) => {
-      const data = await updatePermiso(sql, params.id, body)
+    handler: async ({ actor, params, body }) => {
+      const data = await updatePermiso(sql, actor, params.id, body)
       if (!data) throw new Failure('notFound', 'Permiso no encontrado')
       return { success: true as const, data }
     },
@@ -81,13 +84,14 @@ const permisosRoutes: RoutePlugin = async (app) => {
   app.route({
     method: 'DELETE',
     url: '/:id',
+    config: { access: { modulo: 'PERMISOS', accion: 'bitEliminar' } },
     schema: {
       summary: 'Eliminar un permiso',
       params: PermisoParams,
       response: { 200: Confirmacion('Eliminado correctamente') },
     },
-    handler: async ({ params }) => {
-      await deletePermiso(sql, params.id)
+    handler: async ({ actor, params }) => {
+      await deletePermiso(sql, actor, params.id)
       return { success: true as const, message: 'Eliminado correctamente' as const }
     },
   })
@@ -96,6 +100,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/mis-permisos/:idPerfil',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'idPerfil' },
       failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
     },
     schema: {
@@ -113,6 +118,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/por-perfil/:idPerfil',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: { unexpected: statusFailure(500, 'Error al cargar permisos') },
     },
     schema: {
@@ -130,6 +136,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'POST',
     url: '/guardar-matriz',
     config: {
+      access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
         conflict: statusFailure(500, 'Error al guardar en base de datos'),
         unexpected: statusFailure(500, 'Error al guardar en base de datos'),
@@ -140,8 +147,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: Matriz,
       response: { 200: Confirmacion('Matriz actualizada correctamente') },
     },
-    handler: async ({ body }) => {
-      await replacePermisos(sql, body.idPerfil, body.permisos ?? [])
+    handler: async (request) => {
+      const { idPerfil, permisos = [] } = request.body
+      await replacePermisos(sql, request.actor, idPerfil, permisos)
       return { success: true as const, message: 'Matriz actualizada correctamente' as const }
     },
   })

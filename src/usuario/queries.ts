@@ -1,4 +1,4 @@
-import { onConstraint, type Sql } from '../db.js'
+import { type Actor, onConstraint, onRefusal, type Sql } from '../db.js'
 import type { Usuario } from './schemas.js'
 
 /** A user to be stored, the password as its hash. */
@@ -23,40 +23,56 @@ export interface UsuarioCambios {
   imagenUrl: string | undefined
 }
 
-/** Adds a user; throws the Failure `conflict` for a taken email or name or an unknown profile. */
-export async function insertUsuario(sql: Sql, usuario: UsuarioColumnas): Promise<Usuario> {
+/**
+ * Adds a user. Throws the Failures `conflict` for a taken email or name or an unknown profile, and
+ * `forbidden` when the profile holds more than the actor's.
+ */
+export async function insertUsuario(
+  sql: Sql,
+  actor: Actor,
+  usuario: UsuarioColumnas,
+): Promise<Usuario> {
   const [creado] = await sql<[Usuario]>`
-    insert into usuario
-      ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-       "idEstadoUsuario", "imagenUrl")
-    values
-      (${usuario.strNombreUsuario}, ${usuario.idPerfil}, ${usuario.strPwd}, ${usuario.strCorreo},
-       ${usuario.strNumeroCelular ?? null}, ${usuario.idEstadoUsuario ?? true},
-       ${usuario.imagenUrl ?? null})
-    returning id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
+    select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl"
-  `.catch(onUsuarioConstraint)
+    from insert_usuario(${actor}, ${usuario.strNombreUsuario}, ${usuario.idPerfil},
+      ${usuario.strPwd}, ${usuario.strCorreo}, ${usuario.strNumeroCelular ?? null},
+      ${usuario.idEstadoUsuario ?? true}, ${usuario.imagenUrl ?? null})
+  `.catch(onUsuarioFailure)
   return creado
 }
 
-/** Overwrites a user; gives undefined for an unknown id and throws as insertUsuario. */
+/**
+ * Overwrites a user; gives undefined for an unknown id. Throws as insertUsuario, `forbidden` also
+ * for the profile that the user is in. A new password ends the user's sessions.
+ */
 export async function updateUsuario(
   sql: Sql,
+  actor: Actor,
   id: number,
   cambios: UsuarioCambios,
 ): Promise<Usuario | undefined> {
   const [actualizado] = await sql<Usuario[]>`
-    update usuario
-    set "strNombreUsuario" = ${cambios.strNombreUsuario}, "idPerfil" = ${cambios.idPerfil},
-      "strCorreo" = ${cambios.strCorreo}, "strNumeroCelular" = ${cambios.strNumeroCelular ?? null},
-      "idEstadoUsuario" = ${cambios.idEstadoUsuario},
-      "strPwd" = coalesce(${cambios.strPwd ?? null}, "strPwd"),
-      "imagenUrl" = coalesce(${cambios.imagenUrl ?? null}, "imagenUrl")
-    where id = ${id}
-    returning id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
+    select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl"
-  `.catch(onUsuarioConstraint)
+    from update_usuario(${actor}, ${id}, ${cambios.strNombreUsuario}, ${cambios.idPerfil},
+      ${cambios.strPwd ?? null}, ${cambios.strCorreo}, ${cambios.strNumeroCelular ?? null},
+      ${cambios.idEstadoUsuario}, ${cambios.imagenUrl ?? null})
+  `.catch(onUsuarioFailure)
   return actualizado
+}
+
+/**
+ * Throws `forbidden` where insertUsuario (`id` null) or updateUsuario would now: asked before an
+ * image is uploaded, while what they ask themselves is what counts.
+ */
+export async function checkUsuarioWrite(
+  sql: Sql,
+  actor: Actor,
+  id: number | null,
+  idPerfil: number,
+): Promise<void> {
+  await sql`select begin_write_usuario(${actor}, ${id}, ${idPerfil})`.catch(onRefusal)
 }
 
 const onCorreo = onConstraint(
@@ -71,5 +87,5 @@ const onNombre = onConstraint(
 )
 const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', 'El perfil indicado no existe')
 
-const onUsuarioConstraint = (error: unknown) =>
-  Promise.reject(error).catch(onCorreo).catch(onNombre).catch(onPerfil)
+const onUsuarioFailure = (error: unknown) =>
+  Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)

@@ -4,7 +4,7 @@ import { inTime } from '../db.js'
 import { Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
 import { storeWithImagen } from './imagen.js'
-import { insertUsuario, updateUsuario } from './queries.js'
+import { checkUsuarioWrite, insertUsuario, updateUsuario } from './queries.js'
 import { Usuario, UsuarioEditado, UsuarioNuevo, UsuarioParams } from './schemas.js'
 
 const NO_ACTUALIZADO =
@@ -19,6 +19,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     method: 'POST',
     url: '/',
     config: {
+      access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       failures: {
         conflict: statusFailure(500),
         upload: statusFailure(500),
@@ -32,10 +33,13 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       body: UsuarioNuevo,
       response: { 200: Respuesta(Usuario) },
     },
-    handler: async ({ body: { imagenBase64, ...usuario }, log }) => {
+    handler: async (request) => {
+      const { actor, log } = request
+      const { imagenBase64, ...usuario } = request.body
+      if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, null, usuario.idPerfil))
       const strPwd = await passwords.hash(usuario.strPwd)
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagenUrl) =>
-        inTime(insertUsuario(sql, { ...usuario, strPwd, imagenUrl })),
+        inTime(insertUsuario(sql, actor, { ...usuario, strPwd, imagenUrl })),
       )
       return { success: true as const, data }
     },
@@ -45,6 +49,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     method: 'PUT',
     url: '/:id',
     config: {
+      access: { modulo: 'USUARIO', accion: 'bitEditar' },
       failures: {
         conflict: statusFailure(500),
         upload: statusFailure(500, NO_ACTUALIZADO),
@@ -61,10 +66,11 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       body: UsuarioEditado,
       response: { 200: Respuesta(Type.Optional(Usuario)) },
     },
-    handler: async ({ params, body: { imagenBase64, ...usuario }, log }) => {
+    handler: async ({ actor, params, body: { imagenBase64, ...usuario }, log }) => {
+      if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil))
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagenUrl) =>
-        inTime(updateUsuario(sql, params.id, { ...usuario, strPwd, imagenUrl })),
+        inTime(updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagenUrl })),
       )
       return { success: true as const, data }
     },

@@ -1,0 +1,28 @@
+-- Renames a module and returns it, or no row when there is none with that id.
+-- Whoever has a limit (see begin_write) can rename neither a system module nor one that permission
+-- records name, and can't take a system module's name. `p_semejante`: as in insert_modulo.
+create or replace function update_modulo(
+  p_actor integer, p_id integer, p_nombre text, p_semejante text
+) returns setof modulo
+language plpgsql
+as $$
+declare
+  v_limit jsonb := begin_write(p_actor, '{}');
+  v_actual text;
+begin
+  -- `for update` waits for the records that are being added, which refer to the module.
+  select "strNombreModulo" into v_actual from modulo where id = p_id for update;
+  if not found then
+    return;
+  end if;
+
+  if v_limit is not null and p_nombre <> v_actual and (
+    is_modulo_de_sistema(v_actual) or is_modulo_de_sistema(p_semejante)
+    or exists (select from permisos_perfil where "idModulo" = p_id)
+  ) then
+    perform refuse();
+  end if;
+
+  return query update modulo set "strNombreModulo" = p_nombre where id = p_id returning *;
+end
+$$;
