@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { answerFailures, refuse, UNREADABLE } from './answers.js'
+import { auditWrites } from './audit.js'
 import { guardRoutes } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
 import { type Passwords, startPasswords } from './auth/password.js'
@@ -11,6 +12,7 @@ import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
 import { DATABASE_TIMEOUT, openPool, type Sql } from './db.js'
 import docs from './docs.js'
+import headers from './headers.js'
 import healthRoutes from './health.js'
 import { logOptions, logRequests } from './log.js'
 import moduloRoutes from './modulo/routes.js'
@@ -70,12 +72,14 @@ export async function buildApp(
   answerFailures(app)
   logRequests(app)
   await app.register(authPlugin, { jwtSecret: config.jwtSecret })
+  await app.register(headers, { corsOrigin: config.corsOrigin })
   await app.register(docs)
 
   await app.register(async (guarded) => {
     guardRoutes(guarded, config)
+    auditWrites(guarded)
     guarded.register(healthRoutes, { prefix: '/health' })
-    guarded.register(authRoutes, { prefix: '/api/auth' })
+    guarded.register(authRoutes, { prefix: '/api/auth', loginRateLimit: config.loginRateLimit })
     guarded.register(usuarioRoutes, { prefix: '/api/usuario' })
     guarded.register(perfilRoutes, { prefix: '/api/perfil' })
     guarded.register(moduloRoutes, { prefix: '/api/modulo' })

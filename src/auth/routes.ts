@@ -1,3 +1,4 @@
+import rateLimit from '@fastify/rate-limit'
 import { statusFailure } from '../answers.js'
 import { Failure } from '../failure.js'
 import { MAX_PASSWORD_BYTES } from '../schemas.js'
@@ -5,16 +6,26 @@ import type { RoutePlugin } from '../validation.js'
 import { findCredenciales } from './queries.js'
 import { CAPTCHA_RECHAZADO, Login, LoginCorrecto } from './schemas.js'
 
-const authRoutes: RoutePlugin = async (app) => {
+const DEMASIADOS_INTENTOS = 'Demasiados intentos. Intente de nuevo más tarde.'
+
+const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginRateLimit }) => {
   const { sql, passwords, verifyCaptcha } = app
+  await app.register(rateLimit, {
+    global: false,
+    timeWindow: '1 minute',
+    errorResponseBuilder: () => new Failure('tooMany', DEMASIADOS_INTENTOS),
+  })
 
   app.route({
     method: 'POST',
     url: '/login',
     config: {
       access: 'public',
+      // Counted before anything else: a flood reaches neither the captcha service nor the database.
+      rateLimit: loginRateLimit > 0 && { max: loginRateLimit },
       failures: {
         unauthenticated: statusFailure(401),
+        tooMany: statusFailure(429),
         busy: statusFailure(503),
         unavailable: statusFailure(503),
       },

@@ -58,6 +58,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     handler: async (request) => {
       const data = await insertModulo(sql, request.actor, request.body.strNombreModulo)
+      request.target = data.id
       return { success: true as const, data }
     },
   })

@@ -57,6 +57,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async (request) => {
       const data = await insertPermiso(sql, request.actor, request.body)
+      request.target = data.id
       return { success: true as const, data }
     },
   })
@@ -149,6 +150,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async (request) => {
       const { idPerfil, permisos = [] } = request.body
+      request.target = idPerfil
       await replacePermisos(sql, request.actor, idPerfil, permisos)
       return { success: true as const, message: 'Matriz actualizada correctamente' as const }
     },

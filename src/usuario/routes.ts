@@ -41,6 +41,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagenUrl) =>
         inTime(insertUsuario(sql, actor, { ...usuario, strPwd, imagenUrl })),
       )
+      request.target = data.id
       return { success: true as const, data }
     },
   })
