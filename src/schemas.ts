@@ -1,5 +1,6 @@
 import {
   Kind,
+  type Static,
   type TSchema,
   type TTransform,
   type TUnsafe,
@@ -86,14 +87,27 @@ export const Id = (faults?: Faults): TTransform<TUnsafe<number>, number> =>
       fault: (value) => (isMissing(value) ? 'missing' : wholeNumber(value) ? undefined : 'number'),
       faults,
     },
-    (value) => {
-      const id = Number(value)
-      return id >= 1 && id <= MAX_ID ? id : UNKNOWN_ID
-    },
+    toId,
   )
+
+function toId(value: unknown) {
+  const id = Number(value)
+  return id >= 1 && id <= MAX_ID ? id : UNKNOWN_ID
+}
 
 /** An id in the path, of which every fault has the one text `mensaje`. */
 export const IdDeRuta = (mensaje: string) => Id({ missing: mensaje, number: mensaje })
+
+/** `?…=3`: an id to filter by; empty is no filter. */
+export const IdDeConsulta = Type.Optional(
+  decoded<string, number | undefined>(
+    {
+      wire: { type: 'integer', minimum: 1, maximum: MAX_ID },
+      fault: (value) => (value === '' || wholeNumber(value) ? undefined : 'number'),
+    },
+    (value) => (value === '' ? undefined : toId(value)),
+  ),
+)
 
 /** A flag of a permission record: `null`, `0` and `""` are false. */
 export const Flag = Type.Optional(
@@ -281,3 +295,9 @@ export const Pagina = <T extends TSchema>(fila: T) =>
 /** `{ success: true, message }` with the one text that this answer ever has. */
 export const Confirmacion = <T extends string>(mensaje: T) =>
   Type.Object({ success: Type.Literal(true), message: Type.Literal(mensaje) })
+
+export const Eliminado = Confirmacion('Eliminado correctamente')
+export const ELIMINADO: Static<typeof Eliminado> = {
+  success: true,
+  message: 'Eliminado correctamente',
+}

@@ -5,6 +5,13 @@ import { bearerToken } from './plugin.js'
 import { findSesion } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
 
+const SESION_NO_VALIDA = 'Sesión no válida o expirada'
+
+const OWN = {
+  perfil: { param: 'idPerfil', of: (sesion: Sesion) => sesion.idPerfil },
+  usuario: { param: 'id', of: (sesion: Sesion) => sesion.id },
+}
+
 /** What a route asks of its caller. */
 export type Access =
   | 'public'
@@ -13,8 +20,8 @@ export type Access =
   | {
       modulo: ModuloDeSistema
       accion: Accion
-      /** A path parameter that lets a session in by itself, where it names the caller's own. */
-      unlessOwn?: 'idPerfil'
+      /** Whose own record, named by the path, needs no more than a session. */
+      unlessOwn?: keyof typeof OWN
     }
 
 declare module 'fastify' {
@@ -62,15 +69,22 @@ async function requireSesion(request: FastifyRequest, access: Access): Promise<S
   const token = await request.verifyToken()
   const needed = typeof access === 'object' ? access : undefined
   const sesion = token && (await findSesion(request.server.sql, token, needed))
-  if (!sesion) throw new Failure('unauthenticated', 'Sesión no válida o expirada')
+  if (!sesion) throw new Failure('unauthenticated', SESION_NO_VALIDA)
   request.sesion = sesion
+  return sesion
+}
+
+/** Who is calling, on a route that demands a session. */
+export function sesionOf({ sesion }: FastifyRequest): Sesion {
+  if (!sesion) throw new Failure('unauthenticated', SESION_NO_VALIDA)
   return sesion
 }
 
 function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {
   if (typeof access === 'string' || sesion.administrador || sesion.permitido) return true
-  const { [access.unlessOwn ?? '']: own } = params as Record<string, string>
-  return own !== undefined && Number(own) === sesion.idPerfil
+  if (!access.unlessOwn) return false
+  const { param, of } = OWN[access.unlessOwn]
+  return Number((params as Record<string, string>)[param]) === of(sesion)
 }
 
 /**
@@ -102,6 +116,6 @@ function documentAccess(route: RouteOptions) {
 function describeAccess(access: Access) {
   if (access === 'public') return 'No necesita sesión.'
   if (access === 'session') return 'Necesita una sesión.'
-  const exception = access.unlessOwn ? ', salvo para el perfil propio' : ''
+  const exception = access.unlessOwn ? `, salvo para el ${access.unlessOwn} propio` : ''
   return `Necesita ${access.modulo} ${access.accion}${exception}.`
 }

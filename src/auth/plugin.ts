@@ -5,6 +5,8 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Token } from './schemas.js'
 
+/** The client keeps the token in it (contract, section 5). */
+export const COOKIE = 'auth_token'
 /** 8 hours (contract, section 8). */
 const TOKEN_SECONDS = 28_800
 
@@ -35,7 +37,7 @@ export default fp<{ jwtSecret: string }>(async (app, { jwtSecret }) => {
 })
 
 /** The bearer token decides where both come (decisions, section 4). */
-const extractToken = (request: FastifyRequest) => bearerToken(request) ?? request.cookies.auth_token
+const extractToken = (request: FastifyRequest) => bearerToken(request) ?? request.cookies[COOKIE]
 
 /** The token of the Authorization header, which no other site can make a browser send. */
 export function bearerToken({ headers }: FastifyRequest) {

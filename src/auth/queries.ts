@@ -16,6 +16,11 @@ export async function findCredenciales(
   return usuario
 }
 
+/** Ends every session of a user: no token issued so far is good any more. */
+export async function endSesiones(sql: Sql, id: number): Promise<void> {
+  await sql`update usuario set "versionSesion" = "versionSesion" + 1 where id = ${id}`
+}
+
 /**
  * The active user that a token speaks for, as the rows are now, and whether the user's profile has
  * the permission `needed`. Undefined for a token issued before that user's sessions were ended.

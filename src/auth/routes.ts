@@ -1,9 +1,11 @@
 import rateLimit from '@fastify/rate-limit'
 import { statusFailure } from '../answers.js'
 import { Failure } from '../failure.js'
-import { MAX_PASSWORD_BYTES } from '../schemas.js'
+import { Confirmacion, MAX_PASSWORD_BYTES } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
-import { findCredenciales } from './queries.js'
+import { sesionOf } from './access.js'
+import { COOKIE } from './plugin.js'
+import { endSesiones, findCredenciales } from './queries.js'
 import { CAPTCHA_RECHAZADO, Login, LoginCorrecto } from './schemas.js'
 
 const DEMASIADOS_INTENTOS = 'Demasiados intentos. Intente de nuevo más tarde.'
@@ -54,6 +56,24 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
           imagenUrl: usuario.imagenUrl,
         },
       }
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/logout',
+    config: { access: 'session' },
+    schema: {
+      summary: 'Cerrar sesión',
+      description: 'Termina todas las sesiones del usuario y borra la cookie.',
+      response: { 200: Confirmacion('Sesión cerrada correctamente') },
+    },
+    handler: async (request, reply) => {
+      const { id } = sesionOf(request)
+      request.target = id
+      await endSesiones(sql, id)
+      reply.clearCookie(COOKIE, { path: '/' })
+      return { success: true as const, message: 'Sesión cerrada correctamente' as const }
     },
   })
 

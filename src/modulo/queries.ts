@@ -8,6 +8,7 @@ import {
   pageCount,
   type Sql,
 } from '../db.js'
+import { Failure } from '../failure.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** One page of the modules that the filter lets through, and how many pages there are. */
@@ -64,6 +65,20 @@ export async function updateModulo(
     .catch(onRefusal)
     .catch(onDuplicate)
   return modulo
+}
+
+/**
+ * Removes a module with its permission records; nothing happens for an unknown id. Throws the
+ * Failures `conflict` for a system module and `forbidden` when a profile that has records for it
+ * holds more than the actor's.
+ */
+export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
+  const [row] = await sql<[{ deleted: boolean }]>`
+    select delete_modulo(${actor}, ${id}) as deleted
+  `.catch(onRefusal)
+  if (!row.deleted) {
+    throw new Failure('conflict', 'No se puede eliminar un módulo del sistema.')
+  }
 }
 
 /** The name after what looks alike is made the same (decisions, section 4, rule 4). */

@@ -1,8 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure, successFailure } from '../answers.js'
-import { Pagina, Respuesta } from '../schemas.js'
+import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
-import { insertModulo, listModulos, listTodosLosModulos, updateModulo } from './queries.js'
+import {
+  deleteModulo,
+  insertModulo,
+  listModulos,
+  listTodosLosModulos,
+  updateModulo,
+} from './queries.js'
 import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams } from './schemas.js'
 
 const NO_CREADO = 'No se pudo crear el módulo en la base de datos.'
@@ -85,6 +91,28 @@ const moduloRoutes: RoutePlugin = async (app) => {
       success: true as const,
       data: await updateModulo(sql, actor, params.id, body.strNombreModulo),
     }),
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/:id',
+    config: {
+      access: { modulo: 'MODULO', accion: 'bitEliminar' },
+      failures: {
+        invalid: successFailure(200),
+        conflict: successFailure(200),
+        unexpected: successFailure(200, 'No se pudo eliminar el módulo.'),
+      },
+    },
+    schema: {
+      summary: 'Eliminar un módulo con sus permisos',
+      params: ModuloParams,
+      response: { 200: Eliminado },
+    },
+    handler: async ({ actor, params }) => {
+      await deleteModulo(sql, actor, params.id)
+      return ELIMINADO
+    },
   })
 }
 

@@ -1,5 +1,14 @@
-import { type Actor, contains, offset, onRefusal, PAGE_SIZE, pageCount, type Sql } from '../db.js'
-import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro } from './schemas.js'
+import {
+  type Actor,
+  contains,
+  offset,
+  onConstraint,
+  onRefusal,
+  PAGE_SIZE,
+  pageCount,
+  type Sql,
+} from '../db.js'
+import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 /** One page of the profiles that the filter lets through, and how many pages there are. */
 export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
@@ -26,6 +35,22 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 }
 
 /**
+ * Adds a profile, an administrator with one record per module and every flag. Throws the Failure
+ * `forbidden` for an administrator profile when the actor is none.
+ */
+export async function insertPerfil(
+  sql: Sql,
+  actor: Actor,
+  { strNombrePerfil, bitAdministrador = false }: PerfilNuevo,
+): Promise<Perfil> {
+  const [perfil] = await sql<[Perfil]>`
+    select id, "strNombrePerfil", "bitAdministrador"
+    from insert_perfil(${actor}, ${strNombrePerfil}, ${bitAdministrador})
+  `.catch(onRefusal)
+  return perfil
+}
+
+/**
  * Renames a profile; where the administrator flag changes, replaces its permission records in the
  * same transaction (contract, section 3). Gives undefined for an unknown id; throws the Failure
  * `forbidden` when the flag changes and the actor is no administrator.
@@ -41,4 +66,14 @@ export async function updatePerfil(
     from update_perfil(${actor}, ${id}, ${strNombrePerfil}, ${bitAdministrador})
   `.catch(onRefusal)
   return perfil
+}
+
+/**
+ * Removes a profile with its permission records; nothing happens for an unknown id. Throws the
+ * Failures `conflict` when users have it and `forbidden` when it holds more than the actor's.
+ */
+export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
+  await sql`select delete_perfil(${actor}, ${id})`
+    .catch(onRefusal)
+    .catch(onConstraint('usuario_perfil_fk', 'conflict', 'El perfil está asignado a usuarios'))
 }

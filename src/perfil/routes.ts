@@ -1,10 +1,23 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure, successFailure } from '../answers.js'
 import { Failure } from '../failure.js'
-import { Pagina, Respuesta } from '../schemas.js'
+import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
-import { listPerfiles, listPerfilesBreves, updatePerfil } from './queries.js'
-import { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilParams } from './schemas.js'
+import {
+  deletePerfil,
+  insertPerfil,
+  listPerfiles,
+  listPerfilesBreves,
+  updatePerfil,
+} from './queries.js'
+import {
+  Perfil,
+  PerfilBreve,
+  PerfilEditado,
+  PerfilFiltro,
+  PerfilNuevo,
+  PerfilParams,
+} from './schemas.js'
 
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
@@ -42,6 +55,25 @@ const perfilRoutes: RoutePlugin = async (app) => {
   })
 
   app.route({
+    method: 'POST',
+    url: '/',
+    config: {
+      access: { modulo: 'PERFIL', accion: 'bitAgregar' },
+      failures: { unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil') },
+    },
+    schema: {
+      summary: 'Crear un perfil',
+      body: PerfilNuevo,
+      response: { 200: Respuesta(Perfil) },
+    },
+    handler: async (request) => {
+      const data = await insertPerfil(sql, request.actor, request.body)
+      request.target = data.id
+      return { success: true as const, data }
+    },
+  })
+
+  app.route({
     method: 'PUT',
     url: '/:id',
     config: {
@@ -61,6 +93,24 @@ const perfilRoutes: RoutePlugin = async (app) => {
       const data = await updatePerfil(sql, actor, params.id, body)
       if (!data) throw new Failure('notFound', 'Perfil no encontrado')
       return { success: true as const, data }
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/:id',
+    config: {
+      access: { modulo: 'PERFIL', accion: 'bitEliminar' },
+      failures: { conflict: statusFailure(409) },
+    },
+    schema: {
+      summary: 'Eliminar un perfil con sus permisos',
+      params: PerfilParams,
+      response: { 200: Eliminado },
+    },
+    handler: async ({ actor, params }) => {
+      await deletePerfil(sql, actor, params.id)
+      return ELIMINADO
     },
   })
 }

@@ -19,11 +19,19 @@ export const PerfilFiltro = Type.Object({
 })
 export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 
+const nombre = Texto({
+  example: 'Recursos humanos',
+  faults: { missing: 'El nombre es obligatorio' },
+})
+
+export const PerfilNuevo = Type.Object({
+  strNombrePerfil: nombre,
+  bitAdministrador: Type.Optional(Booleano({ default: false })),
+})
+export type PerfilNuevo = StaticDecode<typeof PerfilNuevo>
+
 export const PerfilEditado = Type.Object({
-  strNombrePerfil: Texto({
-    example: 'Recursos humanos',
-    faults: { missing: 'El nombre es obligatorio' },
-  }),
+  strNombrePerfil: nombre,
   bitAdministrador: Booleano(),
 })
 export type PerfilEditado = StaticDecode<typeof PerfilEditado>

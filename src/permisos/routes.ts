@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure } from '../answers.js'
 import { Failure } from '../failure.js'
-import { Confirmacion, Page, Pagina, Respuesta } from '../schemas.js'
+import { Confirmacion, ELIMINADO, Eliminado, Page, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
 import {
   deletePermiso,
@@ -89,11 +89,11 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Eliminar un permiso',
       params: PermisoParams,
-      response: { 200: Confirmacion('Eliminado correctamente') },
+      response: { 200: Eliminado },
     },
     handler: async ({ actor, params }) => {
       await deletePermiso(sql, actor, params.id)
-      return { success: true as const, message: 'Eliminado correctamente' as const }
+      return ELIMINADO
     },
   })
 
@@ -101,7 +101,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/mis-permisos/:idPerfil',
     config: {
-      access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'idPerfil' },
+      access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'perfil' },
       failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
     },
     schema: {

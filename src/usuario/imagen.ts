@@ -109,19 +109,19 @@ function hostError(error: unknown): HostError {
 const CLIENT_TIMEOUT = 499
 
 /**
- * Uploads the image, if there is one, and then calls `store` with its address. Where that throws
+ * Uploads the image, if there is one, and then calls `store` with it. Where that throws
  * or finds nothing to store to, the image is removed again.
  */
 export async function storeWithImagen<T>(
   imagenes: Imagenes,
   dataUri: string | undefined,
   log: FastifyBaseLogger,
-  store: (imagenUrl: string | undefined) => Promise<T>,
+  store: (imagen: ImagenAlojada | undefined) => Promise<T>,
 ): Promise<T> {
   const imagen = dataUri === undefined ? undefined : await imagenes.upload(dataUri, log)
   let stored: T | undefined
   try {
-    stored = await store(imagen?.url)
+    stored = await store(imagen)
     return stored
   } finally {
     if (imagen && stored === undefined) await imagenes.remove(imagen.publicId, log)

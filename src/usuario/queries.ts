@@ -1,5 +1,67 @@
-import { type Actor, onConstraint, onRefusal, type Sql } from '../db.js'
-import type { Usuario } from './schemas.js'
+import {
+  type Actor,
+  contains,
+  offset,
+  onConstraint,
+  onRefusal,
+  PAGE_SIZE,
+  pageCount,
+  type Sql,
+} from '../db.js'
+import { forbidden } from '../failure.js'
+import type { ImagenAlojada } from './imagen.js'
+import type { Usuario, UsuarioFiltro, UsuarioVisto } from './schemas.js'
+
+/** One page of the users that the filter lets through, and how many pages there are. */
+export async function listUsuarios(
+  sql: Sql,
+  { page = 1, search, idPerfil, estado }: UsuarioFiltro,
+) {
+  const matches = sql`
+    ${search === undefined ? sql`true` : matchesSearch(sql, search)}
+    and ${idPerfil === undefined ? sql`true` : sql`"idPerfil" = ${idPerfil}`}
+    and ${estado === undefined ? sql`true` : sql`"idEstadoUsuario" = ${estado}`}
+  `
+  const [data, [total]] = await Promise.all([
+    sql<UsuarioVisto[]>`
+      select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
+        "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil"
+      from usuario
+      join perfil on perfil.id = "idPerfil"
+      where ${matches}
+      order by usuario.id desc
+      limit ${PAGE_SIZE} offset ${offset(page)}
+    `,
+    sql<{ rows: number }[]>`select count(*)::integer as rows from usuario where ${matches}`,
+  ])
+  return { data, totalPages: pageCount(total?.rows ?? 0) }
+}
+
+const matchesSearch = (sql: Sql, search: string) => sql`(
+  fold_case("strNombreUsuario") like fold_case(${contains(search)})
+  or fold_case("strCorreo") like fold_case(${contains(search)})
+)`
+
+/**
+ * One user, undefined for an unknown id. Throws the Failure `forbidden` when the user's profile
+ * holds more than the actor's, unless it is the actor.
+ */
+export async function findUsuario(
+  sql: Sql,
+  actor: Actor,
+  id: number,
+): Promise<UsuarioVisto | undefined> {
+  const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
+    select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
+      "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil",
+      usuario.id = ${actor} or may_reach(${actor}, "idPerfil") as alcanzable
+    from usuario
+    join perfil on perfil.id = "idPerfil"
+    where usuario.id = ${id}
+  `
+  if (row?.alcanzable === false) throw forbidden()
+  return row
+}
 
 /** A user to be stored, the password as its hash. */
 export interface UsuarioColumnas {
@@ -9,7 +71,7 @@ export interface UsuarioColumnas {
   strCorreo: string
   strNumeroCelular?: string | undefined
   idEstadoUsuario?: boolean | undefined
-  imagenUrl: string | undefined
+  imagen: ImagenAlojada | undefined
 }
 
 /** A user to be overwritten; password and image stay as they are where undefined. */
@@ -20,7 +82,7 @@ export interface UsuarioCambios {
   strNumeroCelular?: string | undefined
   idEstadoUsuario: boolean
   strPwd: string | undefined
-  imagenUrl: string | undefined
+  imagen: ImagenAlojada | undefined
 }
 
 /**
@@ -37,29 +99,46 @@ export async function insertUsuario(
       "idEstadoUsuario", "imagenUrl"
     from insert_usuario(${actor}, ${usuario.strNombreUsuario}, ${usuario.idPerfil},
       ${usuario.strPwd}, ${usuario.strCorreo}, ${usuario.strNumeroCelular ?? null},
-      ${usuario.idEstadoUsuario ?? true}, ${usuario.imagenUrl ?? null})
+      ${usuario.idEstadoUsuario ?? true}, ${usuario.imagen?.url ?? null},
+      ${usuario.imagen?.publicId ?? null})
   `.catch(onUsuarioFailure)
   return creado
 }
 
 /**
- * Overwrites a user; gives undefined for an unknown id. Throws as insertUsuario, `forbidden` also
- * for the profile that the user is in. A new password ends the user's sessions.
+ * Overwrites a user; gives undefined for an unknown id, else the user and the hosted image that the
+ * new one replaces. Throws as insertUsuario, `forbidden` also for the profile that the user is in.
+ * A new password ends the user's sessions.
  */
 export async function updateUsuario(
   sql: Sql,
   actor: Actor,
   id: number,
   cambios: UsuarioCambios,
-): Promise<Usuario | undefined> {
-  const [actualizado] = await sql<Usuario[]>`
-    select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-      "idEstadoUsuario", "imagenUrl"
+): Promise<{ usuario: Usuario; reemplazada: string | null } | undefined> {
+  const [row] = await sql<(Usuario & { reemplazada: string | null })[]>`
+    select (actualizado).id, (actualizado)."strNombreUsuario", (actualizado)."idPerfil",
+      (actualizado)."strPwd", (actualizado)."strCorreo", (actualizado)."strNumeroCelular",
+      (actualizado)."idEstadoUsuario", (actualizado)."imagenUrl", reemplazada
     from update_usuario(${actor}, ${id}, ${cambios.strNombreUsuario}, ${cambios.idPerfil},
       ${cambios.strPwd ?? null}, ${cambios.strCorreo}, ${cambios.strNumeroCelular ?? null},
-      ${cambios.idEstadoUsuario}, ${cambios.imagenUrl ?? null})
+      ${cambios.idEstadoUsuario}, ${cambios.imagen?.url ?? null},
+      ${cambios.imagen?.publicId ?? null})
   `.catch(onUsuarioFailure)
-  return actualizado
+  if (!row) return undefined
+  const { reemplazada, ...usuario } = row
+  return { usuario, reemplazada }
+}
+
+/**
+ * Removes a user and gives the name of the hosted image, null without one; nothing happens for an
+ * unknown id. Throws the Failure `forbidden` when the user's profile holds more than the actor's.
+ */
+export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
+  const [row] = await sql<[{ publicId: string | null }]>`
+    select delete_usuario(${actor}, ${id}) as "publicId"
+  `.catch(onRefusal)
+  return row.publicId
 }
 
 /**

@@ -1,11 +1,27 @@
 import { Type } from '@sinclair/typebox'
-import { statusFailure } from '../answers.js'
+import { statusFailure, successFailure } from '../answers.js'
+import { sesionOf } from '../auth/access.js'
 import { inTime } from '../db.js'
-import { Respuesta } from '../schemas.js'
+import { Failure } from '../failure.js'
+import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
 import { storeWithImagen } from './imagen.js'
-import { checkUsuarioWrite, insertUsuario, updateUsuario } from './queries.js'
-import { Usuario, UsuarioEditado, UsuarioNuevo, UsuarioParams } from './schemas.js'
+import {
+  checkUsuarioWrite,
+  deleteUsuario,
+  findUsuario,
+  insertUsuario,
+  listUsuarios,
+  updateUsuario,
+} from './queries.js'
+import {
+  Usuario,
+  UsuarioEditado,
+  UsuarioFiltro,
+  UsuarioNuevo,
+  UsuarioParams,
+  UsuarioVisto,
+} from './schemas.js'
 
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
@@ -14,6 +30,40 @@ const HANDLER_TIMEOUT = 45_000
 
 const usuarioRoutes: RoutePlugin = async (app) => {
   const { sql, passwords, imagenes } = app
+
+  app.route({
+    method: 'GET',
+    url: '/',
+    config: {
+      access: { modulo: 'USUARIO', accion: 'bitConsulta' },
+      failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.') },
+    },
+    schema: {
+      summary: 'Listar los usuarios',
+      querystring: UsuarioFiltro,
+      response: { 200: Pagina(UsuarioVisto) },
+    },
+    handler: async ({ query }) => ({ success: true as const, ...(await listUsuarios(sql, query)) }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/:id',
+    config: {
+      access: { modulo: 'USUARIO', accion: 'bitDetalle', unlessOwn: 'usuario' },
+      failures: { notFound: statusFailure(404) },
+    },
+    schema: {
+      summary: 'Consultar un usuario',
+      params: UsuarioParams,
+      response: { 200: Respuesta(UsuarioVisto) },
+    },
+    handler: async ({ actor, params }) => {
+      const data = await findUsuario(sql, actor, params.id)
+      if (!data) throw new Failure('notFound', 'Usuario no encontrado')
+      return { success: true as const, data }
+    },
+  })
 
   app.route({
     method: 'POST',
@@ -38,8 +88,8 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       const { imagenBase64, ...usuario } = request.body
       if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, null, usuario.idPerfil))
       const strPwd = await passwords.hash(usuario.strPwd)
-      const data = await storeWithImagen(imagenes, imagenBase64, log, (imagenUrl) =>
-        inTime(insertUsuario(sql, actor, { ...usuario, strPwd, imagenUrl })),
+      const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
+        inTime(insertUsuario(sql, actor, { ...usuario, strPwd, imagen })),
       )
       request.target = data.id
       return { success: true as const, data }
@@ -70,10 +120,34 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     handler: async ({ actor, params, body: { imagenBase64, ...usuario }, log }) => {
       if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil))
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
-      const data = await storeWithImagen(imagenes, imagenBase64, log, (imagenUrl) =>
-        inTime(updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagenUrl })),
+      const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
+        inTime(updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen })),
       )
-      return { success: true as const, data }
+      if (updated?.reemplazada) void imagenes.remove(updated.reemplazada, log)
+      return { success: true as const, data: updated?.usuario }
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/:id',
+    config: {
+      access: { modulo: 'USUARIO', accion: 'bitEliminar' },
+      failures: { conflict: statusFailure(409) },
+    },
+    schema: {
+      summary: 'Eliminar un usuario con su imagen',
+      params: UsuarioParams,
+      response: { 200: Eliminado },
+    },
+    handler: async (request) => {
+      const { id } = request.params
+      if (id === sesionOf(request).id) {
+        throw new Failure('conflict', 'No puede eliminar su propio usuario')
+      }
+      const publicId = await deleteUsuario(sql, request.actor, id)
+      if (publicId) void imagenes.remove(publicId, request.log)
+      return ELIMINADO
     },
   })
 }

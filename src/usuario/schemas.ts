@@ -1,12 +1,16 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
 import {
   Booleano,
+  BooleanoDeConsulta,
   Correo,
   Id,
+  IdDeConsulta,
   IdDeRuta,
   Imagen,
+  Page,
   Password,
   PasswordNuevo,
+  Search,
   Texto,
   TextoONull,
 } from '../schemas.js'
@@ -23,6 +27,21 @@ export const Usuario = Type.Object({
   imagenUrl: TextoONull(),
 })
 export type Usuario = Static<typeof Usuario>
+
+/** A user without the hash, with the name of the profile. */
+export const UsuarioVisto = Type.Composite([
+  Type.Omit(Usuario, ['strPwd']),
+  Type.Object({ nombrePerfil: Type.String() }),
+])
+export type UsuarioVisto = Static<typeof UsuarioVisto>
+
+export const UsuarioFiltro = Type.Object({
+  page: Page,
+  search: Search,
+  idPerfil: IdDeConsulta,
+  estado: BooleanoDeConsulta,
+})
+export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
 export const UsuarioNuevo = Type.Object({
   strNombreUsuario: Texto({ example: 'ana' }),
