@@ -52,21 +52,12 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     }
     await server.stop()
     const log = server.log()
-    const lock = pidFile(dataDir)
-    if (log.includes('lock file "postmaster.pid" already exists') && lock) {
-      if (!lock.port || (await answers(lock.port))) {
-        throw new Error(`A PostgreSQL server already runs on ${dataDir} (pid ${lock.pid})`)
-      }
-      // A crash left the file, and another process has that pid now.
-      fs.rmSync(join(dataDir, 'postmaster.pid'), { force: true })
-    } else if (
-      Date.now() > deadline ||
-      // The two that pass: children of a killed server still leaving, the free port just taken.
-      !(
-        log.includes('pre-existing shared memory block') ||
-        (log.includes('could not create any TCP/IP sockets') && options.port === undefined)
-      )
-    ) {
+    const locked = log.includes('lock file "postmaster.pid" already exists')
+    if (locked) await removeStaleLock(dataDir)
+    // Killed a moment ago: its children are still leaving. Or someone was quicker at the free port.
+    const leaving = log.includes('pre-existing shared memory block')
+    const taken = log.includes('could not create any TCP/IP sockets') && options.port === undefined
+    if (!(locked || leaving || taken) || Date.now() > deadline) {
       throw new Error(`PostgreSQL did not start on ${dataDir}:\n${log}`)
     }
   }
@@ -193,6 +184,7 @@ function launch(
     detached: true,
   })
   const pid = child.pid ?? 0
+  const launched = Math.floor(Date.now() / 1000)
   let log = ''
   let ended = false
   child.stderr.on('data', (chunk) => {
@@ -213,7 +205,8 @@ function launch(
     ready: async (deadline: number) => {
       while (!ended && Date.now() < deadline) {
         const file = pidFile(dataDir)
-        if (file?.pid === pid && file.ready) return true
+        // In a container a crashed server may well have had the same pid: hence the time, as pg_ctl.
+        if (file?.pid === pid && file.since >= launched - 2 && file.ready) return true
         await sleep(25)
       }
       return false
@@ -238,22 +231,26 @@ function guard(pid: number, exited: Promise<void>) {
   exited.then(() => shell.kill('SIGKILL'))
 }
 
-/** What postmaster.pid says: pid in its first line, port in the fourth, state in the eighth. */
+/** Lines 1, 3, 4 and 8 of postmaster.pid: the pid, the time of the start in s, the port, the state. */
 function pidFile(dataDir: string) {
   try {
     const lines = fs.readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
     const ready = lines[7]?.startsWith('ready') === true
-    return { pid: Number(lines[0]), port: Number(lines[3]), ready }
+    return { pid: Number(lines[0]), since: Number(lines[2]), port: Number(lines[3]), ready }
   } catch {
     return undefined
   }
 }
 
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const answered = await once(socket, 'connect').catch(() => undefined)
-  socket.destroy()
-  return answered !== undefined
+/** For a lock whose pid went to another process after a crash; throws if a server does answer. */
+async function removeStaleLock(dataDir: string) {
+  const lock = pidFile(dataDir)
+  if (!lock) return
+  const socket = lock.port ? connect(lock.port, '127.0.0.1') : undefined
+  const answered = !socket || (await once(socket, 'connect').then(Boolean, () => false))
+  socket?.destroy()
+  if (answered) throw new Error(`PostgreSQL already runs on ${dataDir} (pid ${lock.pid})`)
+  fs.rmSync(join(dataDir, 'postmaster.pid'), { force: true })
 }
 
 async function freePort(): Promise<number> {
