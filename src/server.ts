@@ -1,27 +1,32 @@
 import { ConfigError, loadConfig } from './config.js'
+import type { Service } from './serve.js'
 
 /** The latest that the process ends after a signal, in milliseconds. */
 const EXIT_DEADLINE = 9500
+
+let service: Service | undefined
+let stopping = false
+
+/** Before the service is up there is nothing to finish: what a migration has begun is undone. */
+function stop() {
+  if (stopping) return
+  stopping = true
+  setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
+  Promise.resolve(service?.close()).then(
+    () => process.exit(0),
+    () => process.exit(1),
+  )
+}
+// In a container nobody else ends the process.
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
 
 try {
   const config = loadConfig(process.env)
   // Not before the configuration is known to be good: the image SDK reads CLOUDINARY_URL when it
   // is imported, and throws at one that it does not like.
   const { serve } = await import('./serve.js')
-  const service = await serve(config)
-
-  let stopping = false
-  const stop = () => {
-    if (stopping) return
-    stopping = true
-    setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
-    service.close().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    )
-  }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  service = await serve(config)
 } catch (error) {
   const text = error instanceof ConfigError ? error.message : describe(error)
   process.stderr.write(`llavero cannot start\n${text}\n`)
@@ -30,5 +35,5 @@ try {
 
 /** A database's connection error has its address but never the password. */
 function describe(error: unknown) {
-  return error instanceof Error ? `${error.message}\n${error.stack}` : String(error)
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
