@@ -84,17 +84,17 @@ export function answerFailures(app: FastifyInstance) {
 }
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
-  const { status, body, message } =
-    request.routeOptions.config?.failures?.[failure.code] ?? USUAL[failure.code]
+  const answer = request.routeOptions.config?.failures?.[failure.code] ?? USUAL[failure.code]
   request.failureCode = failure.code
   if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
   else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)
-  const text = message ?? failure.message
-  return reply
-    .code(status)
-    .send(
-      body === 'status' ? { statusCode: status, message: text } : { success: false, message: text },
-    )
+  return reply.code(answer.status).send(failureBody(answer, failure.message))
+}
+
+function failureBody({ status, body, message }: FailureAnswer, text: string) {
+  return body === 'status'
+    ? { statusCode: status, message: message ?? text }
+    : { success: false, message: message ?? text }
 }
 
 /** The answer to a request that could not even be read. */
@@ -137,27 +137,47 @@ function asFailure(error: unknown): Failure {
 function addFailureSchemas(route: RouteOptions) {
   // A HEAD route shares the schema of its GET.
   if (route.schema?.hide || !route.schema?.response || route.method === 'HEAD') return
-  const response = route.schema.response as Record<number, TSchema>
-  const bodiesByStatus = new Map<number, Set<TSchema>>()
-  const codes = new Set<FailureCode>([
-    ...expectedFailures(route),
-    ...(Object.keys(route.config?.failures ?? {}) as FailureCode[]),
-  ])
+  const failures = route.config?.failures ?? {}
+  const codes = new Set([...expectedFailures(route), ...(Object.keys(failures) as FailureCode[])])
+  const examples = new Map<number, Partial<Record<FailureAnswer['body'], unknown[]>>>()
   for (const code of codes) {
-    const { status, body } = route.config?.failures?.[code] ?? USUAL[code]
-    const known = bodiesByStatus.get(status) ?? new Set(response[status] && [response[status]])
-    bodiesByStatus.set(status, known.add(BODIES[body]))
+    const answer = failures[code] ?? USUAL[code]
+    const bodies = examples.get(answer.status) ?? {}
+    bodies[answer.body] = [...(bodies[answer.body] ?? []), failureBody(answer, EXAMPLES[code])]
+    examples.set(answer.status, bodies)
   }
-  for (const [status, bodies] of bodiesByStatus) {
-    const [only, ...others] = bodies
-    response[status] = others.length === 0 && only ? only : Type.Union([...bodies])
+
+  const response = route.schema.response as Record<number, TSchema>
+  for (const [status, bodies] of examples) {
+    const schemas: TSchema[] = response[status] ? [response[status]] : []
+    if (bodies.status) schemas.push({ ...BODIES.status, examples: bodies.status })
+    if (bodies.success) schemas.push({ ...BODIES.success, examples: bodies.success })
+    response[status] = schemas.length === 1 && schemas[0] ? schemas[0] : Type.Union(schemas)
   }
 }
 
+/** What a failure may say, for the documentation, where neither the route nor USUAL says it. */
+const EXAMPLES: Record<FailureCode, string> = {
+  invalid: 'El nombre es obligatorio',
+  malformed: 'El campo bitAgregar debe ser booleano',
+  unauthenticated: 'Sesión no válida o expirada',
+  forbidden: 'No tiene permiso para realizar esta acción',
+  notFound: 'Perfil no encontrado',
+  conflict: 'El correo electrónico ya está registrado',
+  tooLarge: 'El cuerpo de la petición es demasiado grande',
+  unsupported: 'El tipo de contenido debe ser application/json',
+  tooMany: 'Demasiados intentos. Intente de nuevo más tarde.',
+  upload: 'No se pudo subir la imagen',
+  busy: 'Servicio ocupado. Intente de nuevo más tarde.',
+  unavailable: 'El servicio de validación del captcha no está disponible.',
+  unexpected: 'Error interno del servidor',
+}
+
 /** The failures that a route can have whatever it does. */
-function expectedFailures({ method, schema }: RouteOptions): FailureCode[] {
+function expectedFailures({ method, schema, config }: RouteOptions): FailureCode[] {
   return [
     'unexpected',
+    ...(config?.access === 'public' ? [] : (['unauthenticated', 'forbidden'] as const)),
     ...(schema?.params || schema?.querystring ? (['malformed'] as const) : []),
     ...(schema?.body && method !== 'GET'
       ? (['malformed', 'tooLarge', 'unsupported'] as const)

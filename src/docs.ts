@@ -5,13 +5,17 @@ import fp from 'fastify-plugin'
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
   await app.register(swagger, {
+    // By feature, and without the slash that a prefix leaves behind.
+    transform: ({ schema, url }) => ({
+      schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
+      url: url.replace(/\/$/, ''),
+    }),
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Llavero',
         version: '1.0.0',
         description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
-        license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/' }],
       tags: [

@@ -209,12 +209,12 @@ const NOMBRE_DE_MODULO_OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 /** The name of a module, which is kept in upper case. */
 export const NombreDeModulo = decoded<string, string>(
   {
-    wire: { type: 'string', minLength: 1, maxLength: 200, examples: ['INVENTARIO'] },
-    fault: (value) => (value ? textFault(value, 200) : 'missing'),
+    wire: { type: 'string', minLength: 1, maxLength: 255, examples: ['INVENTARIO'] },
+    fault: (value) => (value ? textFault(value, 255) : 'missing'),
     faults: {
       missing: NOMBRE_DE_MODULO_OBLIGATORIO,
       characters: NOMBRE_DE_MODULO_OBLIGATORIO,
-      length: 'El campo strNombreModulo no puede superar los 200 caracteres',
+      length: 'El campo strNombreModulo no puede superar los 255 caracteres',
     },
   },
   (value) => value.toUpperCase(),

@@ -103,7 +103,7 @@ export async function startImageHost(options: ImageHostOptions): Promise<ImageHo
 
   async function answer(request: IncomingMessage): Promise<Answer> {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    if (request.method === 'GET') return serve(pathname)
+    if (request.method === 'GET' || request.method === 'HEAD') return serve(pathname)
     const action = { '/image/upload': upload, '/image/destroy': destroy }[
       pathname.replace(`/v1_1/${cloudName}`, '')
     ]
