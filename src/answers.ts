@@ -7,6 +7,7 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify'
+import { drainBody } from './body.js'
 import { Failure, type FailureCode } from './failure.js'
 
 /** How one kind of failure looks on the wire; without `message`, the Failure's own text is sent. */
@@ -74,13 +75,16 @@ const BODIES = {
  * Makes every failure of the instance look as its route declares in `config.failures`, and adds
  * the failure bodies to the response schemas, so that OpenAPI shows them and no other key leaks.
  */
-export function answerFailures(app: FastifyInstance) {
+export function answerFailures(app: FastifyInstance, bodyLimit: number) {
   app.decorateRequest('failureCode', null)
   app.addHook('onRoute', addFailureSchemas)
-  app.setErrorHandler((error, request, reply) => sendFailure(asFailure(error), request, reply))
-  app.setNotFoundHandler((request, reply) =>
-    sendFailure(new Failure('notFound', 'Recurso no encontrado'), request, reply),
-  )
+  app.setErrorHandler(async (error, request, reply) => {
+    await drainBody(request, bodyLimit)
+    return sendFailure(asFailure(error), request, reply)
+  })
+  app.setNotFoundHandler(async () => {
+    throw new Failure('notFound', 'Recurso no encontrado')
+  })
 }
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {

@@ -69,7 +69,7 @@ export async function buildApp(
 
   app.setValidatorCompiler(validatorCompiler)
   parseJsonBodies(app, config.bodyLimit)
-  answerFailures(app)
+  answerFailures(app, config.bodyLimit)
   logRequests(app)
   await app.register(authPlugin, { jwtSecret: config.jwtSecret })
   await app.register(headers, { corsOrigin: config.corsOrigin })

@@ -25,6 +25,29 @@ export function parseJsonBodies(app: FastifyInstance, limit: number) {
   })
 }
 
+/** How long a refused request may still send, in milliseconds. */
+const DRAIN_TIMEOUT = 10_000
+
+/**
+ * Reads and forgets what is left of a body of at most some times `limit` bytes: before a request
+ * is refused early, so that its client sees the answer and not a reset connection.
+ */
+export async function drainBody({ raw }: FastifyRequest, limit: number): Promise<void> {
+  if (raw.readableEnded || raw.destroyed) return
+  let left = limit * DRAIN_FACTOR
+  const timer = setTimeout(() => raw.destroy(), DRAIN_TIMEOUT)
+  try {
+    for await (const chunk of raw) {
+      left -= chunk.length
+      if (left < 0) break
+    }
+  } catch {
+    // The client has gone: nobody is left to answer.
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 async function readBody({ raw }: FastifyRequest, limit: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0

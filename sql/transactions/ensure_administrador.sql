@@ -17,6 +17,14 @@ begin
     return false;
   end if;
 
+  -- An existing user keeps the email there is, but the one given must not be another's even so.
+  if exists (
+    select from usuario
+    where fold_case("strCorreo") = fold_case(p_correo) and "strNombreUsuario" <> p_nombre
+  ) then
+    raise exception using errcode = 'unique_violation', constraint = 'usuario_correo_unico';
+  end if;
+
   -- By its flag and never by its name, which anybody who may edit profiles can give to one.
   select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
   if not found then
