@@ -1,0 +1,516 @@
+import Fastify from 'fastify'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { guardRoutes } from '../src/auth/access.js'
+import { ADMIN, PNG, testApp } from './app.js'
+
+const FORBIDDEN = {
+  status: 403,
+  body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
+}
+const UNAUTHENTICATED = {
+  status: 401,
+  body: { statusCode: 401, message: 'Sesión no válida o expirada' },
+}
+const ALL = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+const SYSTEM = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS']
+
+const service = await testApp()
+const { app, call, login } = service
+const { sql } = app
+
+/** What an attacker starts from: profiles, users and modules, made anew for every test. */
+let world: Awaited<ReturnType<typeof makeWorld>>
+let turn = 0
+
+async function makeWorld() {
+  turn += 1
+  const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
+  const perfil = (nombre: string, administrador = false) =>
+    idOf(sql`insert into perfil ("strNombrePerfil", "bitAdministrador")
+      values (${`${nombre} ${turn}`}, ${administrador}) returning id`)
+  const modulo = (nombre: string) =>
+    idOf(sql`insert into modulo ("strNombreModulo") values (${`${nombre} ${turn}`}) returning id`)
+  const [{ strPwd } = { strPwd: '' }] = await sql<{ strPwd: string }[]>`
+    select "strPwd" from usuario where "strNombreUsuario" = ${ADMIN.strNombreUsuario}`
+  const usuario = (nombre: string, idPerfil: number) =>
+    idOf(sql`insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      values (${`${nombre}${turn}`}, ${idPerfil}, ${strPwd}, ${`${nombre}${turn}@x.es`}) returning id`)
+
+  const [propio, debil, fuerte, administrador] = await Promise.all([
+    perfil('propio'),
+    perfil('debil'),
+    perfil('fuerte'),
+    perfil('administrador', true),
+  ])
+  const [ventas, nomina, libre] = await Promise.all([
+    modulo('VENTAS'),
+    modulo('NOMINA'),
+    modulo('LIBRE'),
+  ])
+  for (const name of SYSTEM) await grant(propio, await moduloId(name), ...ALL)
+  await grant(propio, ventas, 'bitConsulta', 'bitEditar')
+  await grant(debil, ventas, 'bitConsulta')
+  await grant(fuerte, nomina, 'bitConsulta')
+  const [yo, victima] = await Promise.all([
+    usuario('yo', propio),
+    usuario('victima', fuerte),
+    usuario('jefa', administrador),
+  ])
+  const token = await login(`yo${turn}`, ADMIN.strPwd)
+  return { propio, debil, fuerte, administrador, ventas, nomina, libre, yo, victima, token }
+}
+
+async function moduloId(name: string) {
+  const [row] = await sql<{ id: number }[]>`select id from modulo where "strNombreModulo" = ${name}`
+  return row?.id as number
+}
+
+async function grant(idPerfil: number, idModulo: number, ...flags: string[]) {
+  const row = Object.fromEntries(ALL.map((flag) => [flag, flags.includes(flag)]))
+  const [created] = await sql<{ id: number }[]>`
+    insert into permisos_perfil ${sql({ idPerfil, idModulo, ...row })} returning id`
+  return created?.id as number
+}
+
+async function revoke(idPerfil: number, name: string, flag: string) {
+  await sql`update permisos_perfil set ${sql({ [flag]: false })}
+    where "idPerfil" = ${idPerfil} and "idModulo" = ${await moduloId(name)}`
+}
+
+const attack = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) => {
+  const answer = await call(method, url, body, { token: world.token })
+  return { status: answer.status, body: answer.body }
+}
+
+/** Everything that a request could have changed. */
+const snapshot = () =>
+  Promise.all([
+    sql`select * from perfil order by id`,
+    sql`select * from modulo order by id`,
+    sql`select * from permisos_perfil order by id`,
+    sql`select * from usuario order by id`,
+  ]).then((tables) => JSON.stringify(tables))
+
+/** Refused with the one 403, and nothing is changed. */
+async function expectRefused(method: 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) {
+  const before = await snapshot()
+  expect(await attack(method, url, body)).toEqual(FORBIDDEN)
+  expect(await snapshot()).toBe(before)
+}
+
+const editado = (idPerfil: number, changes: object = {}) => ({
+  strNombreUsuario: `editado${turn}`,
+  idPerfil,
+  strCorreo: `editado${turn}@x.es`,
+  idEstadoUsuario: true,
+  ...changes,
+})
+
+beforeEach(async () => {
+  world = await makeWorld()
+})
+
+describe('what each endpoint needs', () => {
+  const NEEDS: [string, string, string][] = [
+    ['GET', '/api/permisos', 'PERMISOS bitConsulta'],
+    ['GET', '/api/permisos/por-perfil/:perfil', 'PERMISOS bitConsulta'],
+    ['GET', '/api/permisos/mis-permisos/:perfil', 'PERMISOS bitConsulta'],
+    ['POST', '/api/permisos', 'PERMISOS bitAgregar'],
+    ['PUT', '/api/permisos/999999', 'PERMISOS bitEditar'],
+    ['POST', '/api/permisos/guardar-matriz', 'PERMISOS bitEditar'],
+    ['DELETE', '/api/permisos/999999', 'PERMISOS bitEliminar'],
+    ['GET', '/api/perfil', 'PERFIL bitConsulta'],
+    ['PUT', '/api/perfil/999999', 'PERFIL bitEditar'],
+    ['GET', '/api/modulo', 'MODULO bitConsulta'],
+    ['POST', '/api/modulo', 'MODULO bitAgregar'],
+    ['PUT', '/api/modulo/999999', 'MODULO bitEditar'],
+    ['POST', '/api/usuario', 'USUARIO bitAgregar'],
+    ['PUT', '/api/usuario/999999', 'USUARIO bitEditar'],
+  ]
+
+  it.each(NEEDS)('%s %s: %s', async (method, url, needed) => {
+    const [modulo = '', accion = ''] = needed.split(' ')
+    const path = url.replace(':perfil', String(world.debil))
+    const request = [method as 'GET', path, method === 'GET' ? undefined : {}] as const
+
+    expect((await attack(...request)).status).not.toBe(403)
+    await revoke(world.propio, modulo, accion)
+    expect(await attack(...request)).toEqual(FORBIDDEN)
+  })
+
+  it('lets every session read the short lists and its own permission map', async () => {
+    await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
+    for (const url of [
+      '/api/perfil/list',
+      '/api/modulo/list',
+      `/api/permisos/mis-permisos/${world.propio}`,
+    ]) {
+      expect(await attack('GET', url)).toMatchObject({ status: 200, body: { success: true } })
+    }
+  })
+
+  it('is documented for every route there is', async () => {
+    const { paths } = (await call('GET', '/docs/json')).body
+    const documented = Object.entries<Record<string, { description: string }>>(paths).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods).map(
+          ([method, { description }]) =>
+            `${method.toUpperCase()} ${path} ${description.split('. ').at(-1)}`,
+        ),
+    )
+    expect(documented.sort()).toEqual([
+      'DELETE /api/modulo/{id} Necesita MODULO bitEliminar.',
+      'DELETE /api/perfil/{id} Necesita PERFIL bitEliminar.',
+      'DELETE /api/permisos/{id} Necesita PERMISOS bitEliminar.',
+      'DELETE /api/usuario/{id} Necesita USUARIO bitEliminar.',
+      'GET /api/modulo Necesita MODULO bitConsulta.',
+      'GET /api/modulo/list Necesita una sesión.',
+      'GET /api/perfil Necesita PERFIL bitConsulta.',
+      'GET /api/perfil/list Necesita una sesión.',
+      'GET /api/permisos Necesita PERMISOS bitConsulta.',
+      'GET /api/permisos/mis-permisos/{idPerfil} Necesita PERMISOS bitConsulta, salvo para el perfil propio.',
+      'GET /api/permisos/por-perfil/{idPerfil} Necesita PERMISOS bitConsulta.',
+      'GET /api/usuario Necesita USUARIO bitConsulta.',
+      'GET /api/usuario/{id} Necesita USUARIO bitDetalle, salvo para el usuario propio.',
+      'POST /api/auth/login No necesita sesión.',
+      'POST /api/auth/logout Necesita una sesión.',
+      'POST /api/modulo Necesita MODULO bitAgregar.',
+      'POST /api/perfil Necesita PERFIL bitAgregar.',
+      'POST /api/permisos Necesita PERMISOS bitAgregar.',
+      'POST /api/permisos/guardar-matriz Necesita PERMISOS bitEditar.',
+      'POST /api/usuario Necesita USUARIO bitAgregar.',
+      'PUT /api/modulo/{id} Necesita MODULO bitEditar.',
+      'PUT /api/perfil/{id} Necesita PERFIL bitEditar.',
+      'PUT /api/permisos/{id} Necesita PERMISOS bitEditar.',
+      'PUT /api/usuario/{id} Necesita USUARIO bitEditar.',
+    ])
+  })
+
+  it('does not start with a route that declares no access', async () => {
+    const instance = Fastify()
+    guardRoutes(instance, { authorization: 'enforced', corsOrigin: [] })
+    expect(() => instance.get('/api/nueva', async () => 'x')).toThrow(
+      'GET /api/nueva declares no access',
+    )
+  })
+})
+
+describe('rule 1: permission records', () => {
+  it('refuses to grant what the caller does not hold, by every door', async () => {
+    const { debil, propio, nomina, ventas } = world
+    const registro = await grant(debil, world.libre)
+    const visto = await sql<{ id: number }[]>`
+      select id from permisos_perfil where "idPerfil" = ${debil} and "idModulo" = ${ventas}`
+    const consulta = visto[0]?.id
+
+    for (const idPerfil of [debil, propio]) {
+      await expectRefused('POST', '/api/permisos', {
+        idPerfil,
+        idModulo: nomina,
+        bitConsulta: true,
+      })
+      await expectRefused('POST', '/api/permisos/guardar-matriz', {
+        idPerfil,
+        permisos: [{ idModulo: nomina, bitDetalle: true }],
+      })
+    }
+    await expectRefused('PUT', `/api/permisos/${registro}`, {
+      idPerfil: debil,
+      idModulo: world.libre,
+      bitAgregar: true,
+    })
+    await expectRefused('PUT', `/api/permisos/${consulta}`, {
+      idPerfil: debil,
+      idModulo: ventas,
+      bitEliminar: true,
+    })
+    await expectRefused('PUT', `/api/permisos/${consulta}`, {
+      idPerfil: debil,
+      idModulo: nomina,
+      bitConsulta: true,
+    })
+  })
+
+  it('refuses to touch a profile that holds more, lowering it and moving from or to it', async () => {
+    const { fuerte, administrador, debil, ventas, nomina } = world
+    const suyo = await grant(fuerte, ventas, 'bitConsulta')
+    const [mio] = await sql<{ id: number }[]>`
+      select id from permisos_perfil where "idPerfil" = ${debil}`
+
+    for (const idPerfil of [fuerte, administrador]) {
+      await expectRefused('POST', '/api/permisos/guardar-matriz', { idPerfil })
+      await expectRefused('POST', '/api/permisos', { idPerfil, idModulo: world.libre })
+      await expectRefused('PUT', `/api/permisos/${mio?.id}`, { idPerfil, idModulo: ventas })
+    }
+    await expectRefused('DELETE', `/api/permisos/${suyo}`)
+    await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: fuerte, idModulo: ventas })
+    await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
+  })
+
+  it('lets the caller grant and take what the own profile holds', async () => {
+    const { debil, ventas } = world
+    const matriz = { idPerfil: debil, permisos: [{ idModulo: ventas, bitEditar: true }] }
+    expect((await attack('POST', '/api/permisos/guardar-matriz', matriz)).status).toBe(200)
+    const { data } = (await attack('GET', `/api/permisos/por-perfil/${debil}`)).body
+    expect(data).toMatchObject([{ idModulo: ventas, bitEditar: true, bitConsulta: false }])
+    expect((await attack('DELETE', `/api/permisos/${data[0].id}`)).status).toBe(200)
+  })
+
+  it('lets the caller lower the own profile, and holds less from then on', async () => {
+    const { propio, debil, ventas } = world
+    const permisos = [{ idModulo: await moduloId('PERMISOS'), bitEditar: true }]
+    const lowered = await attack('POST', '/api/permisos/guardar-matriz', {
+      idPerfil: propio,
+      permisos,
+    })
+    expect(lowered.status).toBe(200)
+    await expectRefused('POST', '/api/permisos/guardar-matriz', {
+      idPerfil: debil,
+      permisos: [{ idModulo: ventas, bitConsulta: true }],
+    })
+  })
+})
+
+describe('rule 2: users', () => {
+  const nuevo = (idPerfil: number) => ({
+    strNombreUsuario: `nuevo${turn}`,
+    idPerfil,
+    strPwd: 'x',
+    strCorreo: `nuevo${turn}@x.es`,
+  })
+
+  it('refuses to create a user in, or move one to, a profile that holds more', async () => {
+    for (const idPerfil of [world.fuerte, world.administrador]) {
+      await expectRefused('POST', '/api/usuario', nuevo(idPerfil))
+      await expectRefused('PUT', `/api/usuario/${world.yo}`, editado(idPerfil))
+    }
+  })
+
+  it('refuses to edit a user of such a profile: password, email, state, or out of it', async () => {
+    const url = `/api/usuario/${world.victima}`
+    await expectRefused('PUT', url, editado(world.fuerte, { strPwd: 'tomada' }))
+    await expectRefused('PUT', url, editado(world.fuerte, { idEstadoUsuario: false }))
+    await expectRefused('PUT', url, editado(world.propio))
+  })
+
+  it('uploads no image for what it refuses', async () => {
+    const uploads = service.images.uploads.length
+    await expectRefused('POST', '/api/usuario', { ...nuevo(world.fuerte), imagenBase64: PNG })
+    const stolen = editado(world.fuerte, { imagenBase64: PNG })
+    await expectRefused('PUT', `/api/usuario/${world.victima}`, stolen)
+    expect(service.images.uploads.length).toBe(uploads)
+  })
+
+  it('lets the caller create users in, and edit those of, profiles that hold no more', async () => {
+    const { body } = await attack('POST', '/api/usuario', nuevo(world.debil))
+    expect(body).toMatchObject({ success: true, data: { idPerfil: world.debil } })
+    const moved = await attack('PUT', `/api/usuario/${body.data.id}`, editado(world.propio))
+    expect(moved).toMatchObject({ status: 200, body: { data: { idPerfil: world.propio } } })
+  })
+
+  it('does not let a stronger profile be emptied, one of its users be taken, and the rest restored', async () => {
+    await expectRefused('POST', '/api/permisos/guardar-matriz', { idPerfil: world.fuerte })
+    await expectRefused(
+      'PUT',
+      `/api/usuario/${world.victima}`,
+      editado(world.fuerte, { strPwd: 'tomada' }),
+    )
+  })
+})
+
+describe('rule 3: the administrator flag', () => {
+  it('cannot be set or cleared, on the own profile or another', async () => {
+    const url = (id: number) => `/api/perfil/${id}`
+    const set = { strNombrePerfil: 'x', bitAdministrador: true }
+    await expectRefused('PUT', url(world.propio), set)
+    await expectRefused('PUT', url(world.debil), set)
+    const clear = { ...set, bitAdministrador: false }
+    await expectRefused('PUT', url(world.administrador), clear)
+  })
+
+  it('lets the name be changed; a profile named ADMINISTRADOR is still none', async () => {
+    const renamed = { strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false }
+    expect(await attack('PUT', `/api/perfil/${world.propio}`, renamed)).toEqual({
+      status: 200,
+      body: { success: true, data: { id: world.propio, ...renamed } },
+    })
+  })
+})
+
+describe('rule 4: names of modules', () => {
+  it('refuses to rename a system module, or one that permission records name', async () => {
+    const rename = { strNombreModulo: `OTRO ${turn}` }
+    await expectRefused('PUT', `/api/modulo/${await moduloId('PERMISOS')}`, rename)
+    await expectRefused('PUT', `/api/modulo/${world.ventas}`, rename)
+  })
+
+  it.each([
+    'PERMISOS',
+    'permisos',
+    ' Permisos ',
+    'ＰＥＲＭＩＳＯＳ',
+    'usuario\u00a0',
+    '\u2003MODULO',
+  ])('refuses a system module’s name: %j', async (name) => {
+    await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: name })
+    await expectRefused('POST', '/api/modulo', { strNombreModulo: name })
+  })
+
+  it('refuses a system name that an administrator has set free', async () => {
+    const id = await moduloId('PERFIL')
+    await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL DE ANTES' })
+    await expectRefused('POST', '/api/modulo', { strNombreModulo: 'perfil' })
+    await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'perfil' })
+    await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL' })
+  })
+
+  it('lets a module without records be renamed, and any be saved under its own name', async () => {
+    const renamed = { strNombreModulo: `nuevo ${turn}` }
+    expect(await attack('PUT', `/api/modulo/${world.libre}`, renamed)).toEqual({
+      status: 200,
+      body: { success: true, data: { id: world.libre, strNombreModulo: `NUEVO ${turn}` } },
+    })
+    const same = { strNombreModulo: `VENTAS ${turn}` }
+    expect((await attack('PUT', `/api/modulo/${world.ventas}`, same)).status).toBe(200)
+  })
+})
+
+describe('races', () => {
+  /** Runs both many times at once; after all of it `holds` must be true. */
+  const race = (...requests: (() => Promise<unknown>)[]) =>
+    Promise.all(Array.from({ length: 32 }, (_, i) => requests[i % requests.length]?.()))
+
+  const held = async (idPerfil: number, idModulo: number) =>
+    (
+      await sql`select from permisos_perfil where "idPerfil" = ${idPerfil}
+      and "idModulo" = ${idModulo} and "bitConsulta"`
+    ).length
+
+  it('grants nothing once the granter has lost it', async () => {
+    const { propio, debil, ventas } = world
+    const matriz = (idPerfil: number, permisos: object[]) => ({ idPerfil, permisos })
+    const own = (await call('GET', `/api/permisos/por-perfil/${propio}`)).body.data
+    const without = own.filter((row: { idModulo: number }) => row.idModulo !== ventas)
+    const grants = () =>
+      attack(
+        'POST',
+        '/api/permisos/guardar-matriz',
+        matriz(debil, [{ idModulo: ventas, bitConsulta: true }]),
+      )
+    // Taken from the granter and then from the other: whatever is granted in between is taken too,
+    // and what is granted after that has been checked against a matrix that no longer has it.
+    const takes = async () => {
+      await call('POST', '/api/permisos/guardar-matriz', matriz(propio, without))
+      await call('POST', '/api/permisos/guardar-matriz', matriz(debil, []))
+    }
+    await race(grants, takes, grants)
+    expect(await held(debil, ventas)).toBe(0)
+  })
+
+  it('moves no user into a profile that has just been raised', async () => {
+    const { debil, nomina, yo, propio } = world
+    let raised = false
+    const moves = async () => {
+      const wasRaised = raised
+      const { status } = await attack('PUT', `/api/usuario/${yo}`, editado(debil))
+      if (wasRaised) expect(status).toBe(403)
+    }
+    const raises = async () => {
+      await call('POST', '/api/permisos/guardar-matriz', {
+        idPerfil: debil,
+        permisos: [{ idModulo: nomina, bitConsulta: true }],
+      })
+      raised = true
+      await call('PUT', `/api/usuario/${yo}`, editado(propio))
+    }
+    await race(raises, moves)
+    const [row] = await sql`select "idPerfil" from usuario where id = ${yo}`
+    expect(row?.idPerfil).toBe(propio)
+  })
+
+  it('does not deadlock users who edit one another', async () => {
+    await sql`insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      select 'otra' || ${turn}::text, "idPerfil", "strPwd", 'otra' || ${turn}::text || '@x.es'
+      from usuario where id = ${world.yo}`
+    const [otra] = await sql`select id from usuario where "strNombreUsuario" = ${`otra${turn}`}`
+    const token = await login(`otra${turn}`, ADMIN.strPwd)
+    const edit = (id: number, by: string) => () =>
+      call(
+        'PUT',
+        `/api/usuario/${id}`,
+        { ...editado(world.propio), strNombreUsuario: `u${id}`, strCorreo: `u${id}@x.es` },
+        { token: by },
+      ).then(({ status }) => expect(status).toBe(200))
+    await race(
+      edit(otra?.id, world.token),
+      edit(world.yo, token),
+      edit(world.yo, world.token),
+      edit(otra?.id, token),
+    )
+  })
+
+  it('renames no module that a record comes to name', async () => {
+    const { libre, debil } = world
+    const rename = () =>
+      attack('PUT', `/api/modulo/${libre}`, { strNombreModulo: `SUPLANTADO ${turn}` })
+    const record = () => call('POST', '/api/permisos', { idPerfil: debil, idModulo: libre })
+    await race(record, rename)
+    expect(await rename()).toEqual(
+      (await moduloId(`SUPLANTADO ${turn}`)) === libre
+        ? expect.objectContaining({ status: 200 })
+        : FORBIDDEN,
+    )
+  })
+})
+
+describe('sessions', () => {
+  const me = () => attack('GET', '/api/perfil/list')
+
+  it('end when the user is deactivated or gone', async () => {
+    await sql`update usuario set "idEstadoUsuario" = false where id = ${world.yo}`
+    expect(await me()).toEqual(UNAUTHENTICATED)
+    await sql`delete from usuario where id = ${world.yo}`
+    expect(await me()).toEqual(UNAUTHENTICATED)
+  })
+
+  it('end when the password is changed; a new login works at once', async () => {
+    const edited = editado(world.propio, { strPwd: 'otra clave' })
+    await call('PUT', `/api/usuario/${world.yo}`, edited)
+    expect(await me()).toEqual(UNAUTHENTICATED)
+    world.token = await login(`editado${turn}`, 'otra clave')
+    expect((await me()).status).toBe(200)
+  })
+
+  it('go on when other fields are changed, and take the new profile’s rights', async () => {
+    await call('PUT', `/api/usuario/${world.yo}`, editado(world.debil))
+    expect((await me()).status).toBe(200)
+    expect(await attack('GET', '/api/perfil')).toEqual(FORBIDDEN)
+  })
+})
+
+describe('AUTHORIZATION=client', async () => {
+  const open = await testApp({ AUTHORIZATION: 'client', DATABASE_URL: service.config.databaseUrl })
+
+  it('asks for a session and no more, as the specification describes it', async () => {
+    await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
+    const as = { token: world.token }
+    const raised = { strNombrePerfil: 'x', bitAdministrador: true }
+    expect(await open.call('PUT', `/api/perfil/${world.propio}`, raised, as)).toMatchObject({
+      status: 200,
+      body: { data: raised },
+    })
+    for (const [method, url, body] of [
+      ['GET', '/api/permisos'],
+      ['POST', '/api/permisos/guardar-matriz', { idPerfil: world.administrador }],
+      ['PUT', `/api/usuario/${world.victima}`, editado(world.administrador)],
+      ['PUT', `/api/modulo/${world.ventas}`, { strNombreModulo: `suplantado ${turn}` }],
+    ] as const) {
+      expect(await open.call(method, url, body, as)).toMatchObject({
+        status: 200,
+        body: { success: true },
+      })
+    }
+    const nobody = await open.call('GET', '/api/permisos', undefined, { token: null })
+    expect({ status: nobody.status, body: nobody.body }).toEqual(UNAUTHENTICATED)
+  })
+})

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { PassThrough } from 'node:stream'
+import type { InjectOptions } from 'fastify'
+import postgres from 'postgres'
+import { afterAll, inject } from 'vitest'
+import { buildApp } from '../src/app.js'
+import { loadConfig } from '../src/config.js'
+import { startCaptcha } from '../src/dev/captcha.js'
+import { startImageHost } from '../src/dev/imagenes.js'
+import { ensureAdministrador } from '../src/usuario/administrador.js'
+import { databaseUrl } from './postgres.js'
+
+export const ADMIN = {
+  strNombreUsuario: 'raiz',
+  strPwd: 'clave de prueba',
+  strCorreo: 'raiz@ejemplo.com',
+}
+export const JWT_SECRET = 'un secreto de pruebas de 32 caracteres o mas'
+
+/** A 1 × 1 PNG. */
+export const PNG =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+export interface Answer {
+  status: number
+  body: any
+  headers: Record<string, unknown>
+}
+
+/** Makes this file's own copy of the migrated database; dropped after its tests. */
+export async function cloneDatabase() {
+  const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
+  const name = `prueba_${randomBytes(6).toString('hex')}`
+  await server.unsafe(`create database ${name} template ${inject('template')}`)
+  afterAll(async () => {
+    await server.unsafe(`drop database if exists ${name} with (force)`)
+    await server.end()
+  })
+  return databaseUrl(inject('serverUrl'), name)
+}
+
+/**
+ * The production application on a database, a captcha host and an image host of its own, with an
+ * administrator (ADMIN) and that user's token. `env` overrides single environment variables.
+ */
+export async function testApp(env: Record<string, string> = {}) {
+  const captcha = await startCaptcha()
+  const images = await startImageHost({ cloudName: 'nube', apiKey: 'clave', apiSecret: 'secreto' })
+  const logStream = new PassThrough()
+  let log = ''
+  logStream.on('data', (chunk) => {
+    log += chunk
+  })
+  const config = loadConfig({
+    DATABASE_URL: env.DATABASE_URL ?? (await cloneDatabase()),
+    JWT_SECRET,
+    CAPTCHA_SECRET: 'secreto del sitio',
+    CAPTCHA_VERIFY_URL: captcha.url,
+    CLOUDINARY_URL: images.cloudinaryUrl,
+    LOGIN_RATE_LIMIT: '0',
+    ...env,
+  })
+  const app = await buildApp(config, { logStream })
+  await ensureAdministrador(app, ADMIN)
+  afterAll(async () => {
+    await app.close()
+    await Promise.all([captcha.close(), images.close()])
+  })
+
+  /** One request, as the administrator unless `token` says otherwise (null: nobody). */
+  async function call(
+    method: InjectOptions['method'],
+    url: string,
+    body?: unknown,
+    { token = adminToken, headers = {} }: { token?: string | null; headers?: object } = {},
+  ): Promise<Answer> {
+    const response = await app.inject({
+      method,
+      url,
+      headers: { ...(token && { cookie: `auth_token=${token}` }), ...headers },
+      ...(body !== undefined && { payload: body as object }),
+    })
+    return {
+      status: response.statusCode,
+      body: response.body === '' ? undefined : JSON.parse(response.body),
+      headers: response.headers,
+    }
+  }
+
+  /** Logs in and gives the token. */
+  async function login(strNombreUsuario: string, strPwd: string): Promise<string> {
+    const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
+    const { status, body } = await call('POST', '/api/auth/login', credentials, { token: null })
+    if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
+    return body.token
+  }
+
+  let adminToken: string | null = null
+  adminToken = await login(ADMIN.strNombreUsuario, ADMIN.strPwd)
+
+  return { app, config, call, login, adminToken, captcha, images, readLog: () => log }
+}

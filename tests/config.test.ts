@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { ConfigError, loadConfig } from '../src/config.js'
+
+const NEEDED = {
+  DATABASE_URL: 'postgres://llavero:clave-de-base@db.local:5432/llavero',
+  JWT_SECRET: 'un secreto de treinta y dos letras',
+  CAPTCHA_SECRET: 'secreto-del-captcha',
+  CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
+}
+
+const load = (env: Record<string, string> = {}) => loadConfig({ ...NEEDED, ...env })
+
+/** The message that the environment is refused with. */
+function refusal(env: Record<string, string | undefined>): string {
+  try {
+    loadConfig(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  throw new Error(`accepted: ${JSON.stringify(env)}`)
+}
+
+/** The variables that the message begins its lines with. */
+const named = (message: string) => message.split('\n').map((line) => line.split(' ', 1)[0])
+
+describe('loadConfig', () => {
+  it('has the documented defaults', () => {
+    expect(load()).toEqual({
+      databaseUrl: NEEDED.DATABASE_URL,
+      databasePoolMax: 10,
+      databasePrepare: true,
+      jwtSecret: NEEDED.JWT_SECRET,
+      captchaSecret: NEEDED.CAPTCHA_SECRET,
+      captchaVerifyUrl: 'https://www.google.com/recaptcha/api/siteverify',
+      cloudinary: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
+      host: '0.0.0.0',
+      port: 3000,
+      trustProxy: false,
+      corsOrigin: [],
+      bodyLimit: 10 * 1024 * 1024,
+      logLevel: 'info',
+      loginRateLimit: 30,
+      authorization: 'enforced',
+      administrador: undefined,
+    })
+  })
+
+  it('takes an empty variable as not set', () => {
+    const names = ['HOST', 'PORT', 'TRUST_PROXY', 'CORS_ORIGIN', 'DATABASE_POOL_MAX', 'LOG_LEVEL']
+    const more = ['DATABASE_PREPARE', 'BODY_LIMIT_MIB', 'LOGIN_RATE_LIMIT', 'AUTHORIZATION']
+    const admin = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL', 'CAPTCHA_VERIFY_URL']
+    const empty = [...names, ...more, ...admin].map((name) => [name, ''])
+    expect(load(Object.fromEntries(empty))).toEqual(load())
+  })
+
+  it('reads every variable', () => {
+    const env = {
+      CAPTCHA_VERIFY_URL: 'https://hcaptcha.com/siteverify',
+      CLOUDINARY_URL: 'cloudinary://k:s@c?upload_prefix=http%3A%2F%2F127.0.0.1%3A9',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      TRUST_PROXY: 'loopback, uniquelocal,10.0.0.0/8,2001:db8::/32,192.0.2.1',
+      CORS_ORIGIN: 'https://admin.example.com, http://localhost:5173',
+      DATABASE_POOL_MAX: '3',
+      DATABASE_PREPARE: 'false',
+      BODY_LIMIT_MIB: '2',
+      LOG_LEVEL: 'warn',
+      ADMIN_USERNAME: 'raiz',
+      ADMIN_PASSWORD: 'x'.repeat(72),
+      ADMIN_EMAIL: 'raiz@ejemplo.com',
+      LOGIN_RATE_LIMIT: '0',
+      AUTHORIZATION: 'client',
+    }
+    expect(load(env)).toEqual({
+      databaseUrl: NEEDED.DATABASE_URL,
+      databasePoolMax: 3,
+      databasePrepare: false,
+      jwtSecret: NEEDED.JWT_SECRET,
+      captchaSecret: NEEDED.CAPTCHA_SECRET,
+      captchaVerifyUrl: 'https://hcaptcha.com/siteverify',
+      cloudinary: {
+        cloudName: 'c',
+        apiKey: 'k',
+        apiSecret: 's',
+        uploadPrefix: 'http://127.0.0.1:9',
+      },
+      host: '127.0.0.1',
+      port: 0,
+      trustProxy: ['loopback', 'uniquelocal', '10.0.0.0/8', '2001:db8::/32', '192.0.2.1'],
+      corsOrigin: ['https://admin.example.com', 'http://localhost:5173'],
+      bodyLimit: 2 * 1024 * 1024,
+      logLevel: 'warn',
+      loginRateLimit: 0,
+      authorization: 'client',
+      administrador: {
+        strNombreUsuario: 'raiz',
+        strPwd: 'x'.repeat(72),
+        strCorreo: 'raiz@ejemplo.com',
+      },
+    })
+  })
+
+  it('names every missing variable at once', () => {
+    expect(named(refusal({}))).toEqual(Object.keys(NEEDED))
+  })
+
+  it('names the missing and the malformed together', () => {
+    const { JWT_SECRET: _, ...rest } = NEEDED
+    expect(named(refusal({ ...rest, PORT: 'abc', TRUST_PROXY: '1' }))).toEqual([
+      'JWT_SECRET',
+      'PORT',
+      'TRUST_PROXY',
+    ])
+  })
+
+  it.each([
+    ['DATABASE_URL', ['mysql://u:p@h/d', 'localhost:5432', 'postgres://', 'x']],
+    ['JWT_SECRET', ['x'.repeat(31)]],
+    ['CAPTCHA_VERIFY_URL', ['siteverify', 'ftp://host/verify', '/siteverify']],
+    [
+      'CLOUDINARY_URL',
+      [
+        'https://x',
+        'cloudinary://',
+        'cloudinary://nube',
+        'cloudinary://llave@nube',
+        'cloudinary://:secreto@nube',
+        'cloudinary://k:s@c?upload_prefix=file:///etc',
+        'cloudinary://k:s@c?upload_prefix=',
+      ],
+    ],
+    ['PORT', ['abc', '-1', '65536', '3000.5', '0x10', ' ']],
+    [
+      'TRUST_PROXY',
+      ['true', 'false', '1', '0', '10.0.0.0/33', '::1/129', '10.0.0', 'loopback,', 'host.local'],
+    ],
+    [
+      'CORS_ORIGIN',
+      ['*', 'null', 'admin.example.com', 'https://a.example/', 'https://a.example/x', 'ws://a.x'],
+    ],
+    ['DATABASE_POOL_MAX', ['0', '-1', '1.5', 'ten']],
+    ['DATABASE_PREPARE', ['yes', '1', 'TRUE']],
+    ['BODY_LIMIT_MIB', ['0', '-1', '10MB', '1.5']],
+    ['LOG_LEVEL', ['verbose', 'INFO']],
+    ['LOGIN_RATE_LIMIT', ['-1', 'off', '1.5']],
+    ['AUTHORIZATION', ['off', 'true', 'Enforced']],
+  ])('refuses a malformed %s by its name', (name, values) => {
+    for (const value of values) {
+      expect(named(refusal({ ...NEEDED, [name]: value })), value).toEqual([name])
+    }
+  })
+
+  it.each([
+    [{ ADMIN_USERNAME: 'raiz' }, ['ADMIN_PASSWORD', 'ADMIN_EMAIL']],
+    [{ ADMIN_PASSWORD: 'clave' }, ['ADMIN_USERNAME', 'ADMIN_EMAIL']],
+    [{ ADMIN_USERNAME: 'raiz', ADMIN_EMAIL: 'raiz@ejemplo.com' }, ['ADMIN_PASSWORD']],
+    [{ ADMIN_USERNAME: 'raiz', ADMIN_PASSWORD: 'clave', ADMIN_EMAIL: '' }, ['ADMIN_EMAIL']],
+  ])('refuses the administrator in part: %j', (env, missing) => {
+    expect(named(refusal({ ...NEEDED, ...env }))).toEqual(missing)
+  })
+
+  it.each([
+    ['ADMIN_USERNAME', 'x'.repeat(256)],
+    ['ADMIN_USERNAME', '   '],
+    ['ADMIN_PASSWORD', 'ñ'.repeat(37)],
+    ['ADMIN_EMAIL', 'raiz'],
+  ])('refuses a malformed %s', (name, value) => {
+    const admin = {
+      ADMIN_USERNAME: 'raiz',
+      ADMIN_PASSWORD: 'clave',
+      ADMIN_EMAIL: 'raiz@ejemplo.com',
+    }
+    const message = refusal({ ...NEEDED, ...admin, [name]: value })
+    expect(named(message)).toEqual([name])
+    expect(message).not.toContain(value)
+  })
+
+  it('echoes no value, whatever is wrong', () => {
+    const message = refusal({
+      DATABASE_URL: 'mysql://llavero:clave-de-base@db',
+      JWT_SECRET: 'secreto-corto',
+      CLOUDINARY_URL: 'https://llave:secreto-de-nube@nube',
+      ADMIN_USERNAME: 'raiz-oculta',
+      ADMIN_PASSWORD: `clave-de-administrador${'x'.repeat(72)}`,
+    })
+    expect(named(message).sort()).toEqual([
+      'ADMIN_EMAIL',
+      'ADMIN_PASSWORD',
+      'CAPTCHA_SECRET',
+      'CLOUDINARY_URL',
+      'DATABASE_URL',
+      'JWT_SECRET',
+    ])
+    expect(message).not.toMatch(/clave-de|secreto-corto|secreto-de-nube|raiz-oculta|mysql/)
+  })
+})

@@ -1,0 +1,341 @@
+import { request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { PNG, testApp } from './app.js'
+
+const MIB = 1024 * 1024
+/** What is sent at a time. */
+const PIECE = 64 * 1024
+/** More than the kernel's buffers hold, and no more than a service of that limit should read. */
+const IN_BOUND = 4 * MIB - 1000
+const A = (status: number, message: string) => ({ status, body: { statusCode: status, message } })
+const B = (status: number, message: string) => ({ status, body: { success: false, message } })
+
+const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
+const NOT_UPDATED = A(
+  500,
+  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
+)
+const NO_SESSION = A(401, 'Sesión no válida o expirada')
+
+let test: Awaited<ReturnType<typeof testApp>>
+let address: string
+let cookie: string
+
+beforeAll(async () => {
+  test = await testApp({ BODY_LIMIT_MIB: '1' })
+  await test.app.listen({ host: '127.0.0.1', port: 0 })
+  address = `http://127.0.0.1:${(test.app.server.address() as AddressInfo).port}`
+  cookie = `auth_token=${test.adminToken}`
+})
+
+interface Sent {
+  chunked?: boolean
+  /** With `Connection: close` or the client's usual keep-alive. */
+  close?: boolean
+  session?: boolean
+  type?: string
+}
+
+/** Sends all of `body` before it looks at the answer, as ordinary clients do. */
+async function send(method: string, path: string, body: Buffer | string, sent: Sent = {}) {
+  const { chunked = false, close = false, session = true, type = 'application/json' } = sent
+  const length = chunked ? {} : { 'content-length': Buffer.byteLength(body) }
+  const headers = { 'content-type': type, ...(session && { cookie }), ...length }
+  const request = httpRequest(address + path, { method, headers, agent: close ? false : undefined })
+  const answered = new Promise<{ status: number | undefined; body: any }>((resolve, reject) => {
+    request.on('error', reject)
+    request.on('response', (response) =>
+      text(response).then(
+        (body) => resolve({ status: response.statusCode, body: JSON.parse(body) }),
+        reject,
+      ),
+    )
+  })
+  request.setTimeout(5000, () => request.destroy(new Error('no answer in 5 s')))
+  const bytes = Buffer.from(body)
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    const flushed = new Promise<void>((resolve, reject) =>
+      request.write(bytes.subarray(at, at + PIECE), (error) => (error ? reject(error) : resolve())),
+    )
+    await flushed
+  }
+  request.end()
+  return answered
+}
+
+/** Each text after a name for its test, of no more than 40 characters. */
+const named = (texts: string[]) => texts.map((text) => [text.slice(0, 40), text] as const)
+
+/** Valid JSON of that many bytes. */
+const large = (bytes: number) => {
+  const body = JSON.stringify({ strNombrePerfil: 'x', bitAdministrador: false, relleno: '' })
+  return body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
+}
+
+describe.each([
+  { chunked: false, close: false },
+  { chunked: false, close: true },
+  { chunked: true, close: false },
+  { chunked: true, close: true },
+])('a body too large over node:http, %j', (sent) => {
+  it.each([
+    ['PUT', '/api/perfil/1', TOO_LARGE],
+    ['POST', '/api/auth/login', TOO_LARGE],
+    ['POST', '/api/modulo', TOO_LARGE],
+    ['POST', '/api/permisos/guardar-matriz', TOO_LARGE],
+    ['POST', '/api/usuario', A(500, 'La imagen es demasiado grande')],
+    ['PUT', '/api/usuario/1', NOT_UPDATED],
+  ])('%s %s is told so', async (method, path, expected) => {
+    for (const bytes of [MIB + 1, IN_BOUND]) {
+      expect(await send(method, path, large(bytes), sent)).toEqual(expected)
+    }
+  })
+
+  it('without a session is refused for that', async () => {
+    for (const bytes of [MIB - 1, IN_BOUND]) {
+      const answer = await send('PUT', '/api/perfil/1', large(bytes), { ...sent, session: false })
+      expect(answer).toEqual(NO_SESSION)
+    }
+  })
+
+  it('of another type, or to nowhere, is refused for that', async () => {
+    expect(
+      await send('PUT', '/api/perfil/1', large(IN_BOUND), { ...sent, type: 'text/csv' }),
+    ).toEqual(A(415, 'El tipo de contenido debe ser application/json'))
+    const nowhere = await send('POST', '/api/nada', large(IN_BOUND), sent)
+    expect([A(404, 'Recurso no encontrado'), TOO_LARGE]).toContainEqual(nowhere)
+  })
+})
+
+describe('a body beyond every bound', () => {
+  it('leaves the service as it was, whatever its sender sees', async () => {
+    const sent = send('PUT', '/api/perfil/1', large(40 * MIB))
+    expect(await sent.catch(() => TOO_LARGE)).toEqual(TOO_LARGE)
+    expect(await send('PUT', '/api/perfil/1', 'null')).toEqual(A(400, 'El nombre es obligatorio'))
+  })
+})
+
+describe('fetch', () => {
+  const json = { 'content-type': 'application/json' }
+  const put = async (headers: Record<string, string>, body: string | ReadableStream) => {
+    const response = await fetch(`${address}/api/perfil/1`, {
+      method: 'PUT',
+      headers: { ...json, ...headers },
+      body,
+      duplex: 'half',
+    } as RequestInit)
+    return { status: response.status, body: await response.json() }
+  }
+  const stream = (bytes: number) => new Blob([large(bytes)]).stream()
+
+  it('is told of a body too large, and of no session', async () => {
+    for (const bytes of [MIB + 1, IN_BOUND]) {
+      expect(await put({ cookie }, large(bytes))).toEqual(TOO_LARGE)
+      expect(await put({ cookie }, stream(bytes))).toEqual(TOO_LARGE)
+      expect(await put({}, large(bytes))).toEqual(NO_SESSION)
+      expect(await put({}, stream(bytes))).toEqual(NO_SESSION)
+    }
+  })
+})
+
+describe('a body of just the limit', () => {
+  it('is taken', async () => {
+    const [perfil] = await test.app.sql`
+      insert into perfil ("strNombrePerfil") values ('y') returning id
+    `
+    for (const chunked of [false, true]) {
+      expect(await send('PUT', `/api/perfil/${perfil?.id}`, large(MIB), { chunked })).toEqual({
+        status: 200,
+        body: {
+          success: true,
+          data: { id: perfil?.id, strNombrePerfil: 'x', bitAdministrador: false },
+        },
+      })
+    }
+  })
+})
+
+/** What each endpoint says of a body that has none of its fields. */
+const OF_NOTHING = [
+  ['POST', '/api/auth/login', A(400, 'Fallo en la validación del captcha.')],
+  ['POST', '/api/permisos', A(400, 'Perfil y Módulo son obligatorios')],
+  ['PUT', '/api/permisos/1', A(400, 'Perfil y Módulo son obligatorios')],
+  ['POST', '/api/permisos/guardar-matriz', A(400, 'ID de perfil requerido')],
+  ['PUT', '/api/perfil/1', A(400, 'El nombre es obligatorio')],
+  ['POST', '/api/modulo', B(200, 'El nombre del módulo es obligatorio.')],
+  ['PUT', '/api/modulo/1', B(200, 'El nombre del módulo es obligatorio.')],
+  ['POST', '/api/usuario', A(400, 'El campo strNombreUsuario es obligatorio')],
+  ['PUT', '/api/usuario/1', A(400, 'El campo strNombreUsuario es obligatorio')],
+] as const
+
+const MALFORMED = A(400, 'El cuerpo no es JSON válido')
+
+describe.each(OF_NOTHING)('%s %s', (method, path, ofNothing) => {
+  it.each(
+    named([
+      'null',
+      '[]',
+      '"x"',
+      '1',
+      'true',
+      '{}',
+      '',
+      '[[[{}]]]',
+      '{"otra":1e400,"otra":{}}',
+      `{"otra":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`,
+      '{"toString":1,"valueOf":null,"hasOwnProperty":0,"length":-1}',
+    ]),
+  )('has none of its fields in %s', async (_, body) => {
+    expect(await send(method, path, body)).toEqual(ofNothing)
+  })
+
+  it.each(
+    named([
+      '{',
+      '{"a":1,}',
+      "{'a':1}",
+      'nulo',
+      '{"a":1}{"b":2}',
+      '\u0000',
+      '{"a":"\n"}',
+      '{"a":NaN}',
+      '['.repeat(50_000),
+    ]),
+  )('reads no JSON in %j', async (_, body) => {
+    expect(await send(method, path, body)).toEqual(MALFORMED)
+  })
+
+  it('reads no JSON in bytes that are no UTF-8, or takes them for text', async () => {
+    const { status } = await send(method, path, Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]))
+    expect(status).toBe(400)
+  })
+
+  it.each([
+    '{"__proto__":{}}',
+    '{"__proto__":null,"strNombreModulo":null}',
+    '{"constructor":{"prototype":{"idPerfil":1}}}',
+  ])('takes nothing from the prototype in %s', async (body) => {
+    expect([ofNothing, MALFORMED]).toContainEqual(await send(method, path, body))
+  })
+})
+
+const DIGITS = '9'.repeat(400)
+const HUGE = ['2147483648', '9007199254740993', '1e400', '-1e400', DIGITS, '-1', '1e21']
+
+describe('ids beyond every column', () => {
+  const UNKNOWN_PAIR = A(400, 'El perfil o el módulo no existe')
+  const usuario = (id: string) =>
+    `{"strNombreUsuario":"x","idPerfil":${id},"strPwd":"x","strCorreo":"x@y.zz","idEstadoUsuario":true}`
+
+  it.each(named(HUGE.flatMap((id) => [id, `"${id}"`])))(
+    'are unknown in a body: %s',
+    async (_, id) => {
+      const pair = `{"idPerfil":${id},"idModulo":1}`
+      const matrix = `{"idPerfil":1,"permisos":[{"idModulo":${id}}]}`
+      const noProfile = A(500, 'El perfil indicado no existe')
+      const notSaved = A(500, 'Error al guardar en base de datos')
+      expect(await send('POST', '/api/permisos', pair)).toEqual(UNKNOWN_PAIR)
+      expect(await send('PUT', '/api/permisos/1', pair)).toEqual(UNKNOWN_PAIR)
+      expect(await send('POST', '/api/permisos/guardar-matriz', matrix)).toEqual(notSaved)
+      expect(await send('POST', '/api/usuario', usuario(id))).toEqual(noProfile)
+      expect(await send('PUT', '/api/usuario/1', usuario(id))).toEqual(noProfile)
+      expect(await send('POST', '/api/permisos/guardar-matriz', `{"idPerfil":${id}}`)).toEqual({
+        status: 200,
+        body: { success: true, message: 'Matriz actualizada correctamente' },
+      })
+    },
+  )
+
+  it.each(named(HUGE))('are unknown in a path: %s', async (_, id) => {
+    const perfil = '{"strNombrePerfil":"x","bitAdministrador":true}'
+    const ok = (rest: object) => ({ status: 200, body: { success: true, ...rest } })
+    expect(await send('PUT', `/api/perfil/${id}`, perfil)).toEqual(A(404, 'Perfil no encontrado'))
+    expect(await send('PUT', `/api/permisos/${id}`, '{"idPerfil":1,"idModulo":1}')).toEqual(
+      A(404, 'Permiso no encontrado'),
+    )
+    expect(await send('DELETE', `/api/permisos/${id}`, '')).toEqual(
+      ok({ message: 'Eliminado correctamente' }),
+    )
+    expect(await send('GET', `/api/permisos/mis-permisos/${id}`, '')).toEqual(ok({ permisos: {} }))
+    expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual(ok({ data: [] }))
+    expect(await send('PUT', `/api/modulo/${id}`, '{"strNombreModulo":"x"}')).toEqual(ok({}))
+    expect(await send('PUT', `/api/usuario/${id}`, usuario('1'))).toEqual(ok({}))
+    if (!id.startsWith('-')) {
+      expect(await send('GET', `/api/perfil?page=${id}`, '')).toEqual(
+        ok({ data: [], totalPages: 1 }),
+      )
+    }
+  })
+
+  it.each(['0', '-0', '0e9', '1.5', 'abc', 'NaN', '%20', '%00', '1%00', 'null', '1,2'])(
+    'are invalid in a path: %s',
+    async (id) => {
+      const invalid = A(400, 'ID de perfil inválido')
+      expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual(invalid)
+      expect(await send('PUT', `/api/perfil/${id}`, 'null')).toEqual(invalid)
+      expect(await send('PUT', `/api/modulo/${id}`, 'null')).toEqual(
+        B(200, 'ID de módulo inválido.'),
+      )
+      expect(await send('PUT', `/api/usuario/${id}`, '[]')).toEqual(
+        A(400, 'ID de usuario inválido'),
+      )
+      expect(await send('DELETE', `/api/permisos/${id}`, '')).toEqual(
+        A(400, 'ID de permiso inválido'),
+      )
+    },
+  )
+
+  it('are no reason to answer 500 when the path cannot even be decoded', async () => {
+    for (const id of ['%', '%ff', '%E0%A4%A', '1%']) {
+      expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual({
+        status: 400,
+        body: { statusCode: 400, message: expect.any(String) },
+      })
+    }
+  })
+})
+
+describe('any value in any field', () => {
+  const VALUES = ['null', 'true', '[]', '[1]', '{}', '1e400', '1.5', '""', '"\\u0000"', '"\\ud800"']
+  const FIELDS = {
+    strNombreUsuario: '"u"',
+    idPerfil: '1',
+    strPwd: '"x"',
+    strCorreo: '"u@y.zz"',
+    strNumeroCelular: '"1"',
+    idEstadoUsuario: 'true',
+    imagenBase64: JSON.stringify(PNG),
+    strNombrePerfil: '"p"',
+    bitAdministrador: 'true',
+    strNombreModulo: '"m"',
+    idModulo: '1',
+    bitAgregar: 'true',
+    permisos: '[{"idModulo":1,"bitEditar":false}]',
+    captchaToken: '"t"',
+  }
+
+  it.each(Object.keys(FIELDS))('gives no unexpected failure: %s', async (field) => {
+    for (const value of [...VALUES, `${'['.repeat(2000)}${']'.repeat(2000)}`]) {
+      const pairs = Object.entries({ ...FIELDS, [field]: value }).map((pair) => pair.join(':'))
+      const body = `{${pairs.map((pair) => pair.replace(/^\w+/, '"$&"')).join(',')}}`
+      for (const [method, path] of OF_NOTHING) {
+        const answer = await send(method, path.replace(/1$/, '1000000'), body)
+        const known = [200, 400, 401, 404, 409].includes(answer.status ?? 0)
+        if (!known) expect(FAILURES, `${method} ${path} ${body}`).toContainEqual(answer)
+      }
+    }
+    await test.app.sql`delete from usuario where id > 1`
+    await test.app.sql`delete from permisos_perfil`
+    await test.app.sql`delete from modulo where id > 4`
+  })
+  /** The 500s that the contract and the decisions give to faulty input. */
+  const FAILURES = [
+    A(500, 'Error al guardar en base de datos'),
+    A(500, 'El perfil indicado no existe'),
+    A(500, 'El nombre de usuario ya está registrado'),
+    A(500, 'El correo electrónico ya está registrado'),
+  ]
+})

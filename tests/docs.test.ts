@@ -1,0 +1,163 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+/** What section 4 of the contract lists. */
+const OPERATIONS = [
+  'POST /api/auth/login',
+  'GET /api/permisos',
+  'POST /api/permisos',
+  'PUT /api/permisos/{id}',
+  'DELETE /api/permisos/{id}',
+  'GET /api/permisos/mis-permisos/{idPerfil}',
+  'GET /api/permisos/por-perfil/{idPerfil}',
+  'POST /api/permisos/guardar-matriz',
+  'GET /api/perfil',
+  'GET /api/perfil/list',
+  'PUT /api/perfil/{id}',
+  'GET /api/modulo',
+  'GET /api/modulo/list',
+  'POST /api/modulo',
+  'PUT /api/modulo/{id}',
+  'POST /api/usuario',
+  'PUT /api/usuario/{id}',
+]
+
+let app: Awaited<ReturnType<typeof testApp>>['app']
+let source: string
+let document: any
+
+/** The names, `METHOD /path`, of all operations in the document. */
+const documented = () =>
+  Object.entries<any>(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+
+/** One operation of the document; a slash at the end of its path is another test's affair. */
+function operation(name: string): any {
+  const [method = '', path = ''] = name.split(' ')
+  const item = document.paths[path] ?? document.paths[`${path}/`]
+  return item?.[method.toLowerCase()]
+}
+
+/** The operations that the app itself routes below /api, `/x/` being `/x` and HEAD part of GET. */
+function routed(): string[] {
+  const path: string[] = []
+  const found = new Set<string>()
+  for (const line of app.printRoutes({ commonPrefix: false }).split('\n')) {
+    const [, indent, segment = '', methods = ''] = /^([│ ]*)[├└]── (\S+) \((.+)\)$/.exec(line) ?? []
+    if (indent === undefined) continue
+    path.splice(indent.length / 4, Infinity, segment)
+    const url = path
+      .join('')
+      .replace(/(.)\/$/, '$1')
+      .replace(/:(\w+)/g, '{$1}')
+    for (const method of methods.split(', ')) {
+      if (method !== 'HEAD' && url.startsWith('/api/')) found.add(`${method} ${url}`)
+    }
+  }
+  return [...found]
+}
+
+beforeAll(async () => {
+  app = (await testApp()).app
+  source = (await app.inject('/docs/json')).body
+  document = JSON.parse(source)
+})
+
+describe('/docs/json', () => {
+  it('is OpenAPI 3.1 and lints without a problem', async () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/)
+    const config = await createConfig({ extends: ['recommended'], rules: RULES })
+    const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
+    expect(
+      problems.map(({ severity, ruleId, message, location }) => ({
+        severity,
+        ruleId,
+        message,
+        at: location[0]?.pointer,
+      })),
+    ).toEqual([])
+  })
+
+  it('has every route of the application, those of the contract among them', () => {
+    expect(documented().toSorted()).toEqual(routed().toSorted())
+    expect(documented()).toEqual(expect.arrayContaining(OPERATIONS))
+  })
+
+  it('gives every operation a summary', () => {
+    const without = documented().filter((name) => !/\S/.test(operation(name).summary ?? ''))
+    expect(without).toEqual([])
+  })
+
+  it('shows the 401 of every operation', () => {
+    const without = documented().filter((name) => !operation(name).responses[401])
+    expect(without).toEqual([])
+  })
+
+  it('shows both failure bodies where the contract has them', () => {
+    const schemaOf = (name: string, status: number) =>
+      resolve(operation(name).responses[status].content['application/json'].schema)
+    const failureA = { required: ['statusCode', 'message'], type: 'object' }
+    const failureB = { required: ['success', 'message'], type: 'object' }
+
+    expect(schemaOf('GET /api/perfil/list', 500)).toMatchObject(failureA)
+    expect(schemaOf('GET /api/perfil', 500)).toMatchObject(failureB)
+    expect(schemaOf('GET /api/modulo', 500)).toMatchObject(failureB)
+    for (const name of ['POST /api/modulo', 'PUT /api/modulo/{id}']) {
+      const either = schemaOf(name, 200)
+      const bodies = (either.anyOf ?? either.oneOf).map(resolve)
+      expect(bodies).toContainEqual(expect.objectContaining(failureB))
+    }
+  })
+
+  it('demands a cookie or a bearer token of all but the login', () => {
+    const schemes = document.components.securitySchemes
+    expect(Object.values(schemes)).toEqual(
+      expect.arrayContaining([
+        { type: 'apiKey', in: 'cookie', name: 'auth_token' },
+        { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      ]),
+    )
+    for (const name of documented()) {
+      const security: object[] = operation(name).security ?? document.security ?? []
+      const expected = name === 'POST /api/auth/login' ? [] : Object.keys(schemes)
+      expect(security.flatMap(Object.keys).toSorted(), name).toEqual(expected.toSorted())
+    }
+  })
+})
+
+describe('/docs', () => {
+  it('serves itself and all that it links to, and names no other host', async () => {
+    const page = await app.inject('/docs')
+    expect(page.statusCode).toBe(200)
+    expect(page.headers['content-type']).toMatch(/^text\/html/)
+    const links = [...page.body.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => String(link))
+    expect(links.length).toBeGreaterThan(4)
+    expect(page.body).not.toMatch(OUTSIDE)
+
+    for (const link of links) {
+      expect(link).toMatch(/^\/docs\//)
+      const asset = await app.inject(link)
+      expect({ link, status: asset.statusCode }).toEqual({ link, status: 200 })
+      expect(asset.body.length).toBeGreaterThan(0)
+      if (link.endsWith('.css')) expect(asset.body).not.toMatch(/(?:url\(|@import)\s*["']?https?:/)
+      if (link.endsWith('initializer.js')) expect(asset.body).not.toMatch(OUTSIDE)
+    }
+  })
+
+  it('sends the document to no outside validator', async () => {
+    const { body } = await app.inject('/docs/static/swagger-initializer.js')
+    // Swagger UI's own default is validator.swagger.io.
+    expect(body).toMatch(/validatorUrl: (?:null|"none")/)
+  })
+})
+
+/** An address of another host; a comment's and a namespace's are never called. */
+const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
+
+/** Only what has no use here: nothing generates code from the names of operations. */
+const RULES = { 'operation-operationId': 'off', 'info-license': 'off' } as const
+
+const resolve = (schema: any): any =>
+  schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { ADMIN, testApp } from './app.js'
+
+const ORIGIN = 'https://admin.ejemplo.com'
+const credentials = { ...ADMIN, captchaToken: 'humano' }
+const nuevo = (name: string) => ({ strNombreModulo: name })
+
+const { call, adminToken, config } = await testApp({ CORS_ORIGIN: ORIGIN })
+
+describe('headers', () => {
+  it('forbids keeping any answer of the API, failures included', async () => {
+    for (const [method, url] of [
+      ['GET', '/api/perfil'],
+      ['GET', '/api/nada'],
+      ['POST', '/api/auth/login'],
+    ] as const) {
+      expect((await call(method, url)).headers['cache-control']).toBe('no-store')
+    }
+  })
+
+  it('sends a policy that the documentation page works under', async () => {
+    const { headers } = await call('GET', '/health/live')
+    expect(headers['content-security-policy']).toContain("script-src 'self'")
+    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
+    expect(headers['x-content-type-options']).toBe('nosniff')
+  })
+
+  it('lets a listed origin in with credentials, and no other', async () => {
+    const preflight = (origin: string) =>
+      call('OPTIONS', '/api/perfil/1', undefined, {
+        headers: { origin, 'access-control-request-method': 'PUT' },
+      })
+    expect((await preflight(ORIGIN)).headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-credentials': 'true',
+    })
+    const other = await preflight('https://otra.ejemplo.com')
+    expect(other.headers).not.toHaveProperty('access-control-allow-origin', expect.anything())
+  })
+
+  it('takes no write from another site on the cookie alone, unless its origin is listed', async () => {
+    const post = (name: string, headers: object, token?: string | null) =>
+      call('POST', '/api/modulo', nuevo(name), { headers, ...(token === null && { token }) })
+    const site = { 'sec-fetch-site': 'cross-site' }
+    const bearer = { ...site, authorization: `Bearer ${adminToken}` }
+
+    expect(await post('a', { ...site, origin: 'https://otra.ejemplo.com' })).toMatchObject({
+      status: 403,
+      body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
+    })
+    expect(await post('a', site)).toMatchObject({ status: 403 })
+    expect(await post('a', { ...site, authorization: 'Basic eDp5' })).toMatchObject({ status: 403 })
+    expect(await post('b', { ...site, origin: ORIGIN })).toMatchObject({ status: 200 })
+    expect(await post('c', bearer, null)).toMatchObject({ status: 200 })
+    expect(await post('d', { 'sec-fetch-site': 'same-site' })).toMatchObject({ status: 200 })
+    expect(await call('GET', '/api/perfil', undefined, { headers: site })).toMatchObject({
+      status: 200,
+    })
+  })
+})
+
+describe('login attempts', () => {
+  const attempts = async (env: Record<string, string>, forwarded: (turn: number) => string) => {
+    const service = await testApp({
+      LOGIN_RATE_LIMIT: '3',
+      DATABASE_URL: config.databaseUrl,
+      ...env,
+    })
+    const before = service.captcha.requests.length
+    const answers = []
+    for (let turn = 0; turn < 4; turn += 1) {
+      const headers = { 'x-forwarded-for': forwarded(turn) }
+      const options = { token: null, headers }
+      answers.push(await service.call('POST', '/api/auth/login', credentials, options))
+    }
+    return { answers, verified: service.captcha.requests.length - before }
+  }
+
+  it('are limited by address, before the captcha is asked', async () => {
+    // The harness has logged in once.
+    const { answers, verified } = await attempts({}, (turn) => `10.1.1.${turn}`)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429])
+    expect(answers[3]).toMatchObject({
+      body: { statusCode: 429, message: 'Demasiados intentos. Intente de nuevo más tarde.' },
+      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+    })
+    expect(verified).toBe(2)
+  })
+
+  it('are counted by the forwarded address where the proxy is trusted', async () => {
+    const trusted = { TRUST_PROXY: 'loopback' }
+    const { answers } = await attempts(trusted, (turn) => `10.1.1.${turn}`)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const spoofed = await attempts(trusted, (turn) => `10.2.2.${turn}, 10.9.9.9`)
+    expect(spoofed.answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+  })
+})

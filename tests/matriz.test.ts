@@ -1,0 +1,223 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, testApp } from './app.js'
+
+const WRITERS = 16
+const READERS = 4
+const ROUNDS = 12
+const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+
+let test: Awaited<ReturnType<typeof testApp>>
+let modulos: { id: number; strNombreModulo: string }[]
+
+beforeAll(async () => {
+  test = await testApp()
+  for (let n = 1; n <= 8; n++) {
+    await test.call('POST', '/api/modulo', { strNombreModulo: `modulo ${n}` })
+  }
+  modulos = (await test.call('GET', '/api/modulo/list')).body.data
+  // A pause between the delete and the insert of a replace: what can come in between, does.
+  await test.app.sql`
+    create function pausa() returns trigger language plpgsql
+    as 'begin perform pg_sleep(0.003); return null; end'
+  `
+  await test.app.sql`
+    create trigger pausa after delete on permisos_perfil execute function pausa()
+  `
+})
+
+async function insertPerfil(nombre: string): Promise<number> {
+  const [perfil] = await test.app.sql`
+    insert into perfil ("strNombrePerfil") values (${nombre}) returning id
+  `
+  return perfil?.id
+}
+
+const flags = (bits: number) =>
+  Object.fromEntries(FLAGS.map((name, bit) => [name, Boolean(bits & (1 << bit))]))
+
+/** Matrix `n`: some of the modules, from 6 up to all but one, each with the same flags, those of n. */
+const matriz = (n: number) =>
+  modulos
+    .filter((_, index) => (index + n) % 12 < 6 + (n % 6))
+    .map(({ id, strNombreModulo }) => ({ id, strNombreModulo, ...flags(n) }))
+
+const entradas = (n: number) =>
+  matriz(n).map(({ id, strNombreModulo: _, ...flags }) => ({ idModulo: id, ...flags }))
+
+const mapa = (n: number) =>
+  Object.fromEntries(
+    matriz(n).map(({ id: _, strNombreModulo: nombreModulo, ...flags }) => [
+      nombreModulo,
+      { nombreModulo, ...flags },
+    ]),
+  )
+
+const ALL = { success: true, message: 'Matriz actualizada correctamente' }
+const OF_ADMINISTRADOR = () =>
+  Object.fromEntries(
+    modulos.map(({ strNombreModulo: nombreModulo }) => [
+      nombreModulo,
+      { nombreModulo, ...flags(31) },
+    ]),
+  )
+
+/** The same text for equal maps, whatever the order of their keys. */
+const key = (map: Record<string, object>) =>
+  JSON.stringify(
+    Object.entries(map)
+      .map(([name, value]) => [name, Object.entries(value).sort()])
+      .sort(),
+  )
+
+const plain = ({ status, body }: Answer) => ({ status, body })
+
+const save = (idPerfil: number, n: number) =>
+  test.call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: entradas(n) }).then(plain)
+
+const read = (idPerfil: number) =>
+  test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(plain)
+
+/** Runs `write` in WRITERS loops beside READERS loops of mis-permisos; gives all the answers. */
+async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
+  const writes: any[] = []
+  const reads: Awaited<ReturnType<typeof read>>[] = []
+  let writing = true
+  const readers = Array.from({ length: READERS }, async () => {
+    while (writing) reads.push(await read(idPerfil))
+  })
+  await Promise.all(
+    Array.from({ length: WRITERS }, async (_, writer) => {
+      for (let round = 0; round < ROUNDS; round++) writes.push(await write(writer, round))
+    }),
+  )
+  writing = false
+  await Promise.all(readers)
+  return { writes, reads }
+}
+
+describe('concurrent writers of one matrix', () => {
+  it('show readers one submitted matrix each time, and leave exactly one', async () => {
+    const idPerfil = await insertPerfil('Disputado')
+    // 1 to 31, so that every writer has matrices of its own; 0 would have no flag at all.
+    const ofWriter = (writer: number, round: number) => 1 + ((writer + round * WRITERS) % 31)
+    await save(idPerfil, 1)
+    const { writes, reads } = await contend(idPerfil, (writer, round) =>
+      save(idPerfil, ofWriter(writer, round)),
+    )
+
+    expect(writes).toEqual(Array(WRITERS * ROUNDS).fill({ status: 200, body: ALL }))
+    const submitted = new Set(Array.from({ length: 31 }, (_, n) => key(mapa(n + 1))))
+    expect(submitted.size).toBe(31)
+    expect(reads.length).toBeGreaterThan(READERS)
+    const strange = reads.filter(
+      ({ status, body }) =>
+        status !== 200 || body.success !== true || !submitted.has(key(body.permisos)),
+    )
+    expect(strange).toEqual([])
+
+    const last = await read(idPerfil)
+    expect(submitted).toContain(key(last.body.permisos))
+    const rows = (await test.call('GET', `/api/permisos/por-perfil/${idPerfil}`)).body.data
+    expect(rows).toHaveLength(Object.keys(last.body.permisos).length)
+  })
+
+  it('get along with single writes of records', async () => {
+    const idPerfil = await insertPerfil('Con sueltos')
+    await save(idPerfil, 1)
+    const anyRow = async (n: number) => {
+      const rows = await test.app.sql`
+        select id, "idModulo" from permisos_perfil where "idPerfil" = ${idPerfil} order by id
+      `
+      return rows[n % Math.max(1, rows.length)] ?? { id: 1_000_000, idModulo: 1 }
+    }
+    const { writes, reads } = await contend(idPerfil, async (writer, round) => {
+      const kind = writer % 8
+      const other = modulos[(writer + round) % modulos.length]?.id
+      if (kind === 0) return save(idPerfil, 1 + ((writer + round) % 31))
+      if (kind <= 2) return plain(await test.call('POST', URL, { idPerfil, idModulo: other }))
+      const { id, idModulo } = await anyRow(writer + round)
+      if (kind === 3) return plain(await test.call('DELETE', `${URL}/${id}`))
+      const edited = { idPerfil, idModulo: kind === 4 ? other : idModulo, ...flags(7) }
+      return plain(await test.call('PUT', `${URL}/${id}`, edited))
+    })
+
+    const record = { id: expect.any(Number), idPerfil, idModulo: expect.any(Number) }
+    const allowed = [
+      { status: 200, body: ALL },
+      { status: 200, body: { success: true, message: 'Eliminado correctamente' } },
+      { status: 200, body: { success: true, data: { ...record, ...flags(0) } } },
+      { status: 200, body: { success: true, data: { ...record, ...flags(7) } } },
+      {
+        status: 409,
+        body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },
+      },
+      { status: 404, body: { statusCode: 404, message: 'Permiso no encontrado' } },
+    ]
+    for (const answer of writes) expect(allowed).toContainEqual(answer)
+    expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)
+    // Each kind of write came through at least once, so that there was a dispute.
+    for (const answer of allowed.slice(0, 4)) expect(writes).toContainEqual(answer)
+
+    expect(await save(idPerfil, 5)).toEqual({ status: 200, body: ALL })
+    expect(await read(idPerfil)).toEqual({
+      status: 200,
+      body: { success: true, permisos: mapa(5) },
+    })
+  })
+
+  it('get along with changes of the administrator flag', async () => {
+    const idPerfil = await insertPerfil('Conmutado')
+    const perfil = (bitAdministrador: boolean) => ({
+      strNombrePerfil: 'Conmutado',
+      bitAdministrador,
+    })
+    const { writes, reads } = await contend(idPerfil, async (writer, round) => {
+      if (writer % 2 === 0) return save(idPerfil, 1 + ((writer + round) % 31))
+      const url = `/api/perfil/${idPerfil}`
+      return plain(await test.call('PUT', url, perfil((writer + round) % 4 < 2)))
+    })
+
+    const allowed = [
+      { status: 200, body: ALL },
+      { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(true) } } },
+      { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(false) } } },
+    ]
+    for (const answer of writes) expect(allowed).toContainEqual(answer)
+    const whole = new Set(
+      [{}, OF_ADMINISTRADOR(), ...Array.from({ length: 31 }, (_, n) => mapa(n + 1))].map(key),
+    )
+    const strange = [...reads, await read(idPerfil)].filter(
+      ({ status, body }) => status !== 200 || !whole.has(key(body.permisos)),
+    )
+    expect(strange).toEqual([])
+  })
+})
+
+describe('records that move between two profiles in both directions at once', () => {
+  it('never deadlock', async () => {
+    const perfiles = [await insertPerfil('Ida'), await insertPerfil('Vuelta')]
+    const rows = await Promise.all(
+      modulos.map(async ({ id: idModulo }, index) => {
+        const idPerfil = perfiles[index % 2]
+        return (await test.call('POST', URL, { idPerfil, idModulo })).body.data
+      }),
+    )
+    const answers = await Promise.all(
+      rows.map(async ({ id, idModulo }, index) => {
+        const moves = []
+        for (let round = 1; round <= 25; round++) {
+          const target = { idPerfil: perfiles[(index + round) % 2], idModulo }
+          const answer = plain(await test.call('PUT', `${URL}/${id}`, target))
+          moves.push({ answer, expected: { id, ...target, ...flags(0) } })
+        }
+        return moves
+      }),
+    )
+    const all = answers.flat()
+    expect(all.map(({ answer }) => answer)).toEqual(
+      all.map(({ expected }) => ({ status: 200, body: { success: true, data: expected } })),
+    )
+  })
+})
+
+const URL = '/api/permisos'

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+const { app, call } = await testApp()
+
+const get = async (path: string) => {
+  const { status, body } = await call('GET', path)
+  expect(status).toBe(200)
+  return body
+}
+const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
+
+await app.sql`
+  insert into modulo (id, "strNombreModulo") overriding system value
+  select n, case when n % 2 = 0 then 'ALMACÉN ' else 'CAJA ' end || n
+  from generate_series(5, 17) n order by n % 5
+`
+await app.sql`alter table modulo alter id restart with 18`
+
+it('GET /api/modulo pages by 5, the newest first', async () => {
+  expect(ids((await get('/api/modulo')).data)).toEqual([17, 16, 15, 14, 13])
+  expect(ids((await get('/api/modulo?page=2')).data)).toEqual([12, 11, 10, 9, 8])
+  const last = await get('/api/modulo?page=4')
+  expect([ids(last.data), last.totalPages]).toEqual([[2, 1], 4])
+})
+
+it('GET /api/modulo filters before it pages and counts', async () => {
+  const path = `/api/modulo?search=${encodeURIComponent('almacén')}`
+  const first = await get(path)
+  expect([ids(first.data), first.totalPages]).toEqual([[16, 14, 12, 10, 8], 2])
+  const second = await get(`${path}&page=2`)
+  expect([ids(second.data), second.totalPages]).toEqual([[6], 2])
+})
+
+it('GET /api/modulo/list gives all of them by id, unpaged', async () => {
+  const { data } = await get('/api/modulo/list')
+  expect(ids(data)).toEqual(Array.from({ length: 17 }, (_, index) => index + 1))
+})
+
+it('names are the same whatever their case, and may be kept', async () => {
+  const { body } = await call('POST', '/api/modulo', { strNombreModulo: 'órdenes' })
+  expect(body).toEqual({ success: true, data: { id: 18, strNombreModulo: 'ÓRDENES' } })
+  const again = await call('POST', '/api/modulo', { strNombreModulo: 'Órdenes' })
+  expect([again.status, again.body]).toEqual([
+    200,
+    { success: false, message: 'No se pudo crear el módulo en la base de datos.' },
+  ])
+  const kept = await call('PUT', '/api/modulo/18', { strNombreModulo: 'órDENES' })
+  expect(kept.body).toEqual(body)
+})
+
+it('of many equal names at once one is created', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => call('POST', '/api/modulo', { strNombreModulo: 'única' })),
+  )
+  expect(answers.filter(({ body }) => body.success)).toHaveLength(1)
+  expect((await get(`/api/modulo?search=${encodeURIComponent('única')}`)).data).toHaveLength(1)
+})

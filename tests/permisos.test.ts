@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+const { app, call } = await testApp()
+const { sql } = app
+await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
+await sql`insert into modulo ("strNombreModulo") select 'M' || n from generate_series(5, 9) n`
+
+beforeEach(() => sql`truncate permisos_perfil restart identity`)
+
+const get = async (path: string) => {
+  const { status, body } = await call('GET', path)
+  expect(status).toBe(200)
+  return body
+}
+const insert = (...keys: [idPerfil: number, idModulo: number][]) =>
+  sql`insert into permisos_perfil ${sql(keys.map(([idPerfil, idModulo]) => ({ idPerfil, idModulo })))}`
+const GRANTS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle'] as const
+const flags = (granted: number) =>
+  Object.fromEntries(GRANTS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
+
+describe('GET /api/permisos', () => {
+  it('has one page when there is nothing', async () => {
+    expect(await get('/api/permisos')).toEqual({ success: true, data: [], totalPages: 1 })
+  })
+
+  it('pages by 5 in the order of ids, whatever was changed last', async () => {
+    for (const idPerfil of [2, 3]) for (let m = 1; m <= 6; m++) await insert([idPerfil, m])
+    await call('PUT', '/api/permisos/2', { idPerfil: 2, idModulo: 9, bitConsulta: true })
+    const pages = await Promise.all([1, 2, 3].map((page) => get(`/api/permisos?page=${page}`)))
+    expect(pages.map(({ data }) => data.map(({ id }: { id: number }) => id))).toEqual([
+      [1, 2, 3, 4, 5],
+      [6, 7, 8, 9, 10],
+      [11, 12],
+    ])
+    expect(pages.map(({ totalPages }) => totalPages)).toEqual([3, 3, 3])
+    expect(pages[0].data[1]).toEqual({
+      id: 2,
+      idPerfil: 2,
+      idModulo: 9,
+      nombrePerfil: 'Ventas',
+      nombreModulo: 'M9',
+      ...flags(4),
+    })
+    await sql`delete from permisos_perfil where id > 10`
+    expect((await get('/api/permisos')).totalPages).toBe(2)
+  })
+})
+
+it('each flag is kept in its own place', async () => {
+  for (const bit of GRANTS.keys()) {
+    const record = { idPerfil: 2, idModulo: bit + 1, ...flags(1 << bit) }
+    const { body } = await call('POST', '/api/permisos', record)
+    expect(body).toEqual({ success: true, data: { id: bit + 1, ...record } })
+    const opposite = { ...record, ...flags(~(1 << bit)) }
+    const updated = await call('PUT', `/api/permisos/${bit + 1}`, opposite)
+    expect(updated.body).toEqual({ success: true, data: { id: bit + 1, ...opposite } })
+  }
+})
+
+it('a deleted record is gone, and its neighbours are not', async () => {
+  await insert([2, 1], [2, 2])
+  for (let times = 0; times < 2; times++) {
+    const { status, body } = await call('DELETE', '/api/permisos/1')
+    const message = 'Eliminado correctamente'
+    expect({ status, body }).toEqual({ status: 200, body: { success: true, message } })
+  }
+  expect((await get('/api/permisos')).data.map(({ id }: { id: number }) => id)).toEqual([2])
+})
+
+describe('POST /api/permisos/guardar-matriz', () => {
+  const DONE = {
+    status: 200,
+    body: { success: true, message: 'Matriz actualizada correctamente' },
+  }
+  const save = async (body: object) => {
+    const { status, body: answer } = await call('POST', '/api/permisos/guardar-matriz', body)
+    return { status, body: answer }
+  }
+  const matrix = async (idPerfil: number) =>
+    (await get(`/api/permisos/por-perfil/${idPerfil}`)).data.map(
+      ({ id: _, idPerfil: __, ...entry }: { id: number; idPerfil: number }) => entry,
+    )
+
+  beforeEach(() => insert([2, 1], [2, 2], [3, 1]))
+
+  it('replaces the records of that profile alone', async () => {
+    const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flags(1 << bit) }))
+    expect(await save({ idPerfil: 2, permisos })).toEqual(DONE)
+    expect(await matrix(2)).toEqual(permisos)
+    expect(await matrix(3)).toEqual([{ idModulo: 1, ...flags(0) }])
+  })
+
+  it('stores flags that are falsy or omitted as false', async () => {
+    const falsy = { bitAgregar: null, bitEditar: 0, bitConsulta: '', bitEliminar: false }
+    await save({ idPerfil: 2, permisos: [{ idModulo: '4', bitDetalle: true, ...falsy }] })
+    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
+  })
+
+  it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])('%j deletes them', async (body) => {
+    expect(await save({ idPerfil: 2, ...body })).toEqual(DONE)
+    expect(await matrix(2)).toEqual([])
+    expect(await matrix(3)).toHaveLength(1)
+  })
+})

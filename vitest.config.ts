@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['tests/**/*.test.ts'],
+    globalSetup: 'tests/postgres.ts',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    coverage: { include: ['src/**'], exclude: ['src/dev/main.ts'], reporter: ['text'] },
+  },
+})
