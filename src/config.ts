@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { type StaticDecode, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { Correo, Password, Texto } from './schemas.js'
+import { Correo, Password, Texto } from './fields.js'
 
 export interface Cloudinary {
   cloudName: string

@@ -1,5 +1,6 @@
 import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value } from '@sinclair/typebox/value'
 import type {
   FastifyPluginAsync,
   FastifyPluginOptions,
@@ -8,7 +9,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import { Failure } from './failure.js'
-import { type Fault, type FieldSchema, findFault, MAX_PASSWORD_BYTES } from './schemas.js'
+import { type Fault, type FieldSchema, findFault, MAX_PASSWORD_BYTES } from './fields.js'
 
 /** Handlers see what the schema decodes to: ids as numbers, flags as booleans. */
 export interface TypeProvider extends FastifyTypeProvider {
@@ -21,9 +22,9 @@ export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, nev
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
 /**
- * Checks and decodes one part of a request. The first field at fault, in the order of the schema,
- * gives the Failure: with the contract's own text where the field has one, else one that names the
- * field. `null` for an optional field is as omitted, and what is no object has none of the fields
+ * Checks and decodes one part of a request. The Failure is that of the first field, in the order of
+ * the schema, for whose fault the contract has a text; else that of the first one, which it names.
+ * `null` for an optional field is as omitted, and what is no object has none of the fields
  * (contract, section 7).
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: anySchema }) => {
@@ -45,11 +46,14 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function firstFailure(schema: TObject, value: Record<string, unknown>): Failure {
-  for (const [name, property] of Object.entries(schema.properties)) {
-    const failure = fieldFailure(name, property, value[name], isRequired(schema, name))
-    if (failure) return failure
-  }
-  return new Failure('malformed', 'La petición no es válida')
+  const failures = Object.entries(schema.properties)
+    .map(([name, field]) => fieldFailure(name, field, value[name], isRequired(schema, name)))
+    .filter((failure) => failure !== undefined)
+  return (
+    failures.find(({ code }) => code === 'invalid') ??
+    failures[0] ??
+    new Failure('malformed', 'La petición no es válida')
+  )
 }
 
 function fieldFailure(name: string, schema: TSchema, value: unknown, required: boolean) {
@@ -64,8 +68,7 @@ function fieldFailure(name: string, schema: TSchema, value: unknown, required: b
 
 function listFailure(name: string, items: TObject, value: unknown) {
   if (!Array.isArray(value)) return new Failure('malformed', `El campo ${name} debe ser una lista`)
-  const check = TypeCompiler.Compile(items)
-  const entry = value.find((entry) => !check.Check(entry))
+  const entry = value.find((entry) => !Value.Check(items, entry))
   if (entry === undefined) return undefined
   return isRecord(entry)
     ? firstFailure(items, entry)

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { MAX_ID, Texto, TextoONull } from '../schemas.js'
+import { MAX_ID, Texto } from '../fields.js'
+import { TextoONull } from '../schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
@@ -74,4 +75,6 @@ export interface Sesion {
   administrador: boolean
   /** Whether the profile has the permission that was asked about. */
   permitido: boolean
+  /** The version of the permission map that was asked about; null where there is none. */
+  versionPermisos: string | null
 }

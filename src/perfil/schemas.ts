@@ -1,5 +1,5 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Booleano, BooleanoDeConsulta, IdDeRuta, Page, Search, Texto } from '../schemas.js'
+import { Booleano, BooleanoDeConsulta, IdDeRuta, Page, Search, Texto } from '../fields.js'
 
 /** A profile (contract, section 2.2). */
 export const Perfil = Type.Object({

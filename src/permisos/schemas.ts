@@ -1,5 +1,5 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Flag, Id, IdDeRuta } from '../schemas.js'
+import { Flag, Id, IdDeRuta } from '../fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
@@ -53,6 +53,9 @@ export const MapaDePermisos = Type.Object({
     Type.Object({}, { additionalProperties: PermisosAccion }),
   ),
 })
+
+/** The answer to a client that has the present map. */
+export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Type.Object({
   idPerfil: Id(obligatorio),

@@ -3,17 +3,17 @@ import {
   Booleano,
   BooleanoDeConsulta,
   Correo,
+  decoded,
   Id,
   IdDeConsulta,
   IdDeRuta,
-  Imagen,
   Page,
   Password,
-  PasswordNuevo,
+  passwordFault,
   Search,
   Texto,
-  TextoONull,
-} from '../schemas.js'
+} from '../fields.js'
+import { TextoONull } from '../schemas.js'
 
 /** A user, with the hash of the password (contract, section 2.1). */
 export const Usuario = Type.Object({
@@ -42,6 +42,37 @@ export const UsuarioFiltro = Type.Object({
   estado: BooleanoDeConsulta,
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
+
+/** A password on an update, where the empty text leaves the one there is. */
+const PasswordNuevo = decoded<string, string | undefined>(
+  {
+    wire: { type: 'string', format: 'password' },
+    fault: (value) => (value === '' ? undefined : passwordFault(value)),
+  },
+  (value) => value || undefined,
+)
+
+// The image SDK opens whatever it does not take for a data URI as a file or an address, and it
+// looks at the first 120 characters only: the part before the comma stays well below that.
+const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
+
+/** A whole image as a base64 data URI; the empty text is as omitted. */
+const Imagen = decoded<string, string | undefined>(
+  {
+    wire: { type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] },
+    fault: (value) => {
+      if (typeof value !== 'string') return 'text'
+      if (value === '') return undefined
+      if (!value.startsWith('data:image')) return 'prefix'
+      const [head] = DATA_URI.exec(value) ?? ['']
+      return head && isBase64(value.slice(head.length)) ? undefined : 'image'
+    },
+  },
+  (value) => value || undefined,
+)
+
+const isBase64 = (text: string) =>
+  text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
 
 export const UsuarioNuevo = Type.Object({
   strNombreUsuario: Texto({ example: 'ana' }),
