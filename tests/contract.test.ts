@@ -859,7 +859,7 @@ describe('a database that fails', async () => {
   await crippled.app.sql.unsafe(`
     drop table permisos_perfil cascade;
     alter table perfil drop column "strNombrePerfil";
-    alter table modulo drop column "strNombreModulo";
+    alter table modulo drop column "strNombreModulo" cascade;
     alter table usuario drop column "strNumeroCelular";
   `)
 

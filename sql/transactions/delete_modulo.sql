@@ -6,25 +6,17 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[];
+  v_limit jsonb;
 begin
-  loop
-    v_perfiles := perfiles_of_modulo(p_id);
-    begin
-      perform refuse_beyond(begin_write(p_actor, v_perfiles), v_perfiles);
-      -- Waits for the records that are being added, and lets no more be.
-      perform from modulo where id = p_id for update;
-      if perfiles_of_modulo(p_id) is distinct from v_perfiles then
-        raise sqlstate 'LL001';
-      end if;
-      if (select is_modulo_de_sistema("strNombreModulo") from modulo where id = p_id) then
-        return false;
-      end if;
-      delete from modulo where id = p_id;
-      return true;
-    exception when sqlstate 'LL001' then
-      -- A profile got a record while this waited: again with its lock too, see begin_write_permiso.
-      null;
-    end;
-  end loop;
+  select perfiles, limite into v_perfiles, v_limit from begin_write_modulo(p_actor, p_id);
+  perform refuse_beyond(v_limit, v_perfiles);
+
+  if exists (
+    select from modulo where id = p_id and is_modulo_de_sistema("strNombreModulo")
+  ) then
+    return false;
+  end if;
+  delete from modulo where id = p_id;
+  return true;
 end
 $$;

@@ -7,18 +7,19 @@ create or replace function update_modulo(
 language plpgsql
 as $$
 declare
-  v_limit jsonb := begin_write(p_actor, '{}');
+  v_perfiles integer[];
+  v_limit jsonb;
   v_actual text;
 begin
-  -- `for update` waits for the records that are being added, which refer to the module.
-  select "strNombreModulo" into v_actual from modulo where id = p_id for update;
+  select perfiles, limite into v_perfiles, v_limit from begin_write_modulo(p_actor, p_id);
+
+  select "strNombreModulo" into v_actual from modulo where id = p_id;
   if not found then
     return;
   end if;
 
   if v_limit is not null and p_nombre <> v_actual and (
-    is_modulo_de_sistema(v_actual) or is_modulo_de_sistema(p_semejante)
-    or exists (select from permisos_perfil where "idModulo" = p_id)
+    is_modulo_de_sistema(v_actual) or is_modulo_de_sistema(p_semejante) or v_perfiles <> '{}'
   ) then
     perform refuse();
   end if;

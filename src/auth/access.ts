@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
 import { Failure, forbidden } from '../failure.js'
+import { MAX_ID } from '../fields.js'
 import { bearerToken } from './plugin.js'
 import { findSesion } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
@@ -27,6 +28,8 @@ export type Access =
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
+    /** The path parameter with the profile whose map's version `sesion` is to have. */
+    versionOf?: 'idPerfil'
   }
   interface FastifyRequest {
     /** Who is calling; there on every route that demands a session. */
@@ -68,10 +71,18 @@ type GuardKeys = 'authorization' | 'corsOrigin'
 async function requireSesion(request: FastifyRequest, access: Access): Promise<Sesion> {
   const token = await request.verifyToken()
   const needed = typeof access === 'object' ? access : undefined
-  const sesion = token && (await findSesion(request.server.sql, token, needed))
+  const sesion =
+    token && (await findSesion(request.server.sql, token, needed, versionOfParam(request)))
   if (!sesion) throw new Failure('unauthenticated', SESION_NO_VALIDA)
   request.sesion = sesion
   return sesion
+}
+
+/** The profile that `config.versionOf` points to; undefined where that can't be one. */
+function versionOfParam({ params, routeOptions }: FastifyRequest) {
+  const { versionOf } = routeOptions.config
+  const id = versionOf && Number((params as Record<string, string>)[versionOf])
+  return id && Number.isInteger(id) && id > 0 && id <= MAX_ID ? id : undefined
 }
 
 /** Who is calling, on a route that demands a session. */

@@ -23,12 +23,14 @@ export async function endSesiones(sql: Sql, id: number): Promise<void> {
 
 /**
  * The active user that a token speaks for, as the rows are now, and whether the user's profile has
- * the permission `needed`. Undefined for a token issued before that user's sessions were ended.
+ * the permission `needed`; with it the version of the permission map of the profile `versionOf`.
+ * Undefined for a token issued before that user's sessions were ended.
  */
 export async function findSesion(
   sql: Sql,
   { id, ver = 0 }: Token,
   needed?: { modulo: ModuloDeSistema; accion: Accion },
+  versionOf?: number,
 ): Promise<Sesion | undefined> {
   const permitido = needed
     ? sql`coalesce((
@@ -39,9 +41,13 @@ export async function findSesion(
           and "strNombreModulo" = ${needed.modulo}
       ), false)`
     : sql`false`
+  const version = versionOf
+    ? sql`(select "versionPermisos" from perfil where id = ${versionOf})`
+    : sql`null`
   const [sesion] = await sql<Sesion[]>`
     select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
-      "bitAdministrador" as administrador, ${permitido} as permitido
+      "bitAdministrador" as administrador, ${permitido} as permitido,
+      ${version} as "versionPermisos"
     from usuario
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id} and "idEstadoUsuario" and "versionSesion" = ${ver}

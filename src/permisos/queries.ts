@@ -15,38 +15,69 @@ import type {
   PermisosAccion,
 } from './schemas.js'
 
-/** One page of all permission records with their names, and the number of pages, at least 1. */
+/**
+ * One page of all permission records with their names, and the number of pages, at least 1. The
+ * total is the sum of the counters on the profiles, and the page is read from its nearer end: both
+ * ends cost the same however many records there are (see tests/bench).
+ */
 export async function listPermisos(sql: Sql, page: number) {
-  const [data, [total]] = await Promise.all([
-    sql<PermisoConNombres[]>`
-      select permisos_perfil.id, "idPerfil", "idModulo", "strNombrePerfil" as "nombrePerfil",
-        "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
-        "bitEliminar", "bitDetalle"
-      from permisos_perfil
+  const rows = await sql<(PermisoConNombres & { total: number })[]>`
+    with total as (
+      select coalesce(sum("numPermisos"), 0) as filas, ${offset(page)}::bigint as antes from perfil
+    ), plan as (
+      select antes, greatest(0, least(${PAGE_SIZE}, filas - antes)) as cuantas,
+        antes < filas / 2 as desde_el_principio, filas
+      from total
+    ), pagina as (
+      (
+        select id from permisos_perfil order by id
+        limit (select case when desde_el_principio then cuantas else 0 end from plan)
+        offset (select antes from plan)
+      ) union all (
+        select id from permisos_perfil order by id desc
+        limit (select case when desde_el_principio then 0 else cuantas end from plan)
+        offset (select greatest(0, filas - antes - cuantas) from plan)
+      )
+    )
+    select permisos_perfil.id, "idPerfil", "idModulo", "strNombrePerfil" as "nombrePerfil",
+      "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
+      "bitEliminar", "bitDetalle", filas::integer as total
+    from total
+    left join (
+      pagina
+      join permisos_perfil using (id)
       join perfil on perfil.id = "idPerfil"
       join modulo on modulo.id = "idModulo"
-      order by permisos_perfil.id
-      limit ${PAGE_SIZE} offset ${offset(page)}
-    `,
-    sql<{ rows: number }[]>`select count(*)::integer as rows from permisos_perfil`,
-  ])
-  return { data, totalPages: Math.max(1, pageCount(total?.rows ?? 0)) }
+    ) on true
+    order by permisos_perfil.id
+  `
+  return {
+    data: rows.filter(({ id }) => id !== null),
+    totalPages: Math.max(1, pageCount(rows[0]?.total ?? 0)),
+  }
 }
 
-/** The permission map of a profile, by module name; empty for an unknown profile. */
+/** The permission map of a profile, by module name, and its version; undefined for no profile. */
 export async function findMapaDePermisos(
   sql: Sql,
   idPerfil: number,
-): Promise<Record<string, PermisosAccion>> {
-  const rows = await sql<PermisosAccion[]>`
-    select "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
-      "bitEliminar", "bitDetalle"
-    from permisos_perfil
-    join modulo on modulo.id = "idModulo"
-    where "idPerfil" = ${idPerfil}
+): Promise<{ version: string; permisos: Record<string, PermisosAccion> } | undefined> {
+  const rows = await sql<(PermisosAccion & { version: string })[]>`
+    select "versionPermisos" as version, "strNombreModulo" as "nombreModulo", "bitAgregar",
+      "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
+    from perfil
+    left join (permisos_perfil join modulo on modulo.id = "idModulo") on "idPerfil" = perfil.id
+    where perfil.id = ${idPerfil}
     order by permisos_perfil.id
   `
-  return Object.fromEntries(rows.map((row) => [row.nombreModulo, row]))
+  const [first] = rows
+  if (!first) return undefined
+  const permisos = Object.fromEntries(
+    rows
+      .filter(({ nombreModulo }) => nombreModulo !== null)
+      .map(({ version: _, ...accion }) => [accion.nombreModulo, accion]),
+  )
+  return { version: first.version, permisos }
 }
 
 /** The permission records of a profile by ascending id; none for an unknown profile. */

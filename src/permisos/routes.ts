@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure } from '../answers.js'
 import { Failure } from '../failure.js'
-import { Confirmacion, ELIMINADO, Eliminado, Page, Pagina, Respuesta } from '../schemas.js'
+import { Page } from '../fields.js'
+import { Confirmacion, ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
+import { keepMapas } from './mapa.js'
 import {
   deletePermiso,
-  findMapaDePermisos,
   insertPermiso,
   listPermisos,
   listPermisosByPerfil,
@@ -20,10 +21,12 @@ import {
   PermisoConNombres,
   PermisoEnviado,
   PermisoParams,
+  SinCambios,
 } from './schemas.js'
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
+  const findMapa = keepMapas(sql)
 
   app.route({
     method: 'GET',
@@ -102,17 +105,26 @@ const permisosRoutes: RoutePlugin = async (app) => {
     url: '/mis-permisos/:idPerfil',
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'perfil' },
+      versionOf: 'idPerfil',
       failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
     },
     schema: {
       summary: 'Consultar el mapa de permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: MapaDePermisos },
+      // Sent as the text that is kept.
+      response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
-    handler: async ({ params }) => ({
-      success: true as const,
-      permisos: await findMapaDePermisos(sql, params.idPerfil),
-    }),
+    handler: async ({ params, headers, sesion }, reply) => {
+      const { version, body } = await findMapa(params.idPerfil, sesion?.versionPermisos ?? null)
+      reply.header('cache-control', 'private, no-cache')
+      if (version !== null) {
+        const etag = `"${version}"`
+        reply.header('etag', etag)
+        // A proxy that compresses makes the tag a weak one.
+        if (headers['if-none-match']?.includes(etag)) return reply.code(304).send(undefined)
+      }
+      return reply.type('application/json; charset=utf-8').send(body)
+    },
   })
 
   app.route({

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { keepMapas } from '../src/permisos/mapa.js'
+import { testApp } from './app.js'
+
+const one = await testApp()
+const two = await testApp({ DATABASE_URL: one.config.databaseUrl })
+const { sql } = one.app
+const { data: modulos } = (await one.call('GET', '/api/modulo/list')).body
+const idModulo: number = modulos[0].id
+const { id: idPerfil } = (await one.call('POST', '/api/perfil', { strNombrePerfil: 'x' })).body.data
+const url = `/api/permisos/mis-permisos/${idPerfil}`
+const read = (service = one, headers = {}) => service.call('GET', url, undefined, { headers })
+const write = (service: typeof one, permisos: object[]) =>
+  service.call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos })
+
+describe('the permission map', () => {
+  it('is not sent again while it has not changed', async () => {
+    await write(one, [{ idModulo, bitConsulta: true }])
+    const first = await read()
+    const { etag } = first.headers as { etag: string }
+    expect(first).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'private, no-cache', etag: expect.stringMatching(/^".+"$/) },
+    })
+    const again = await read(two, { 'if-none-match': etag })
+    expect(again).toMatchObject({ status: 304, headers: { etag } })
+    expect(again.body).toBeUndefined()
+    expect(again.headers['content-length'] ?? '0').toBe('0')
+    await write(two, [])
+    expect(await read(one, { 'if-none-match': etag })).toMatchObject({
+      status: 200,
+      body: { success: true, permisos: {} },
+    })
+  })
+
+  it('is the present one in every replica as soon as a write is answered', async () => {
+    for (let turn = 0; turn < 200; turn += 1) {
+      const [writer, reader] = turn % 2 ? [one, two] : [two, one]
+      const bitEditar = turn % 3 === 0
+      await write(writer, [{ idModulo, bitEditar, bitDetalle: !bitEditar }])
+      const { permisos } = (await read(reader)).body
+      expect(Object.values(permisos)).toMatchObject([{ bitEditar, bitDetalle: !bitEditar }])
+    }
+  })
+
+  it('follows whoever writes, by whatever statement', async () => {
+    const named = async () => Object.keys((await read()).body.permisos)
+    await write(one, [{ idModulo }])
+    const before = (await read()).body.permisos
+    await sql`update permisos_perfil set "bitAgregar" = true where "idPerfil" = ${idPerfil}`
+    expect((await read()).body.permisos).not.toEqual(before)
+    await sql`update modulo set "strNombreModulo" = 'OTRO' where id = ${idModulo}`
+    expect(await named()).toEqual(['OTRO'])
+    await sql`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
+    expect(await named()).toEqual([])
+    await sql`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, ${idModulo})`
+    expect(await named()).toEqual(['OTRO'])
+    await sql`truncate permisos_perfil`
+    expect(await named()).toEqual([])
+    await sql`update modulo set "strNombreModulo" = 'USUARIO' where id = ${idModulo}`
+  })
+
+  it('counts the records of each profile', async () => {
+    await write(one, [{ idModulo }, { idModulo: modulos[1].id }])
+    await sql`update permisos_perfil set "idPerfil" = 1 where "idModulo" = ${idModulo}`
+    await sql`delete from permisos_perfil where "idModulo" = ${modulos[1].id}`
+    const counted = await sql`
+      select id, "numPermisos", (select count(*) from permisos_perfil where "idPerfil" = perfil.id)
+      from perfil`
+    for (const { numPermisos, count } of counted) expect(numPermisos).toBe(Number(count))
+  })
+})
+
+it('keeps no more bytes than it may, the least asked for going first', async () => {
+  const versionOf = async (id: number) =>
+    (await sql`select "versionPermisos" as version from perfil where id = ${id}`)[0]?.version
+  const perfiles = await Promise.all(
+    [1, 2, 3].map(async (i) => {
+      const nombre = `perfil ${i}`
+      const { id } = (await one.call('POST', '/api/perfil', { strNombrePerfil: nombre })).body.data
+      return { id, version: await versionOf(id) }
+    }),
+  )
+  const size = Buffer.byteLength('{"success":true,"permisos":{}}')
+  const find = keepMapas(sql, 2 * size)
+  const ask = async (i: number) => find(perfiles[i]?.id, perfiles[i]?.version)
+  const [first, second] = [await ask(0), await ask(1)]
+  expect(await ask(0)).toBe(first)
+  await ask(2)
+  expect(await ask(0)).toBe(first)
+  expect(await ask(1)).not.toBe(second)
+})
