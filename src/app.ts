@@ -10,7 +10,7 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
-import { DATABASE_TIMEOUT, openPool, type Sql } from './db.js'
+import type { Sql } from './db.js'
 import docs from './docs.js'
 import headers from './headers.js'
 import healthRoutes from './health.js'
@@ -18,6 +18,7 @@ import { logOptions, logRequests } from './log.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
+import { openPool } from './pool.js'
 import { type Imagenes, imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
 import { validatorCompiler } from './validation.js'
@@ -49,7 +50,6 @@ export async function buildApp(
     trustProxy: config.trustProxy,
     routerOptions: { maxParamLength: MAX_HEADER },
     http: { maxHeaderSize: MAX_HEADER },
-    handlerTimeout: DATABASE_TIMEOUT,
     requestTimeout: 120_000,
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,

@@ -1,8 +1,7 @@
-import postgres, { type PostgresError } from 'postgres'
-import type { Config } from './config.js'
+import type { PostgresError, Sql as PostgresSql } from 'postgres'
 import { Failure, type FailureCode, forbidden } from './failure.js'
 
-export type Sql = postgres.Sql
+export type Sql = PostgresSql
 
 /** The user whose limits hold for a write; null for none. */
 export type Actor = number | null
@@ -19,47 +18,26 @@ export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
 /** The LIKE pattern that finds `search` anywhere; `%`, `_` and `\` in it are ordinary characters. */
 export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
 
-/** How long a statement may run, in milliseconds; less than the time limit of a request. */
-const STATEMENT_TIMEOUT = 4000
+/** The database has not answered in time: what was asked may be done all the same. */
+export class DatabaseSilence extends Error {}
 
-/**
- * Opens the one pool. Connections are made when first needed; whoever calls this ends the pool.
- * A statement that overstays, a connection that can't be made in 3 s and a lost one all reject.
- */
-export function openPool(config: Pick<Config, DatabaseKeys>): Sql {
-  return postgres(config.databaseUrl, {
-    max: config.databasePoolMax,
-    prepare: config.databasePrepare,
-    fetch_types: false,
-    connect_timeout: 3,
-    idle_timeout: 60,
-    max_lifetime: 1800,
-    // Without this the pause between attempts grows to 20 s, and the service stays away that long
-    // after the database is back.
-    backoff: () => 0.25,
-    onnotice: () => {},
-    // A pooler that can't keep prepared statements refuses these at start-up too.
-    connection: {
-      application_name: 'llavero',
-      ...(config.databasePrepare && {
-        statement_timeout: STATEMENT_TIMEOUT,
-        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-      }),
-    },
-  })
-}
-type DatabaseKeys = 'databaseUrl' | 'databasePoolMax' | 'databasePrepare'
-
-/** How long a request waits for the database, in milliseconds. */
-export const DATABASE_TIMEOUT = 4500
-
-/** The same promise, but rejected when the database has not answered within DATABASE_TIMEOUT. */
-export async function inTime<T>(query: Promise<T>): Promise<T> {
+/** The same promise, but rejected with DatabaseSilence when it has not settled after `ms`. */
+export async function inTime<T>(query: PromiseLike<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the database did not answer')), DATABASE_TIMEOUT)
+    timer = setTimeout(() => reject(new DatabaseSilence(`no answer within ${ms} ms`)), ms)
   })
   return Promise.race([query, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Whether a write that failed with `error` may have been carried out all the same: the database
+ * fell silent or went away after the write had been sent.
+ */
+export function mayHaveHappened(error: unknown): boolean {
+  if (error instanceof DatabaseSilence) return true
+  const { code = '' } = error as { code?: string }
+  return ['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'ECONNRESET', 'EPIPE'].includes(code)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure } from './answers.js'
+import { inTime } from './db.js'
 import { Failure } from './failure.js'
 import type { RoutePlugin } from './validation.js'
 
@@ -28,11 +29,10 @@ const healthRoutes: RoutePlugin = async (app) => {
     method: 'GET',
     url: '/ready',
     config: { access: 'public', failures: { unexpected: statusFailure(503, 'No disponible') } },
-    handlerTimeout: PING_TIMEOUT,
     schema: { hide: true, response: { 200: Estado } },
     handler: async () => {
       if (closing) throw new Failure('unavailable', 'No disponible')
-      await sql`select 1`
+      await inTime(sql`select 1`, PING_TIMEOUT)
       return { status: 'ok' as const }
     },
   })

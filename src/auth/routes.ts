@@ -33,7 +33,6 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
         unavailable: statusFailure(503),
       },
     },
-    handlerTimeout: 20_000,
     schema: { summary: 'Iniciar sesión', body: Login, response: { 200: LoginCorrecto } },
     handler: async ({ body, ip }) => {
       if (!(await verifyCaptcha(body.captchaToken, ip))) {

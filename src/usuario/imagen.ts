@@ -4,6 +4,7 @@ import https from 'node:https'
 import { v2 as cloudinary } from 'cloudinary'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Cloudinary } from '../config.js'
+import { mayHaveHappened } from '../db.js'
 import { Failure } from '../failure.js'
 
 export interface ImagenAlojada {
@@ -119,11 +120,13 @@ export async function storeWithImagen<T>(
   store: (imagen: ImagenAlojada | undefined) => Promise<T>,
 ): Promise<T> {
   const imagen = dataUri === undefined ? undefined : await imagenes.upload(dataUri, log)
-  let stored: T | undefined
-  try {
-    stored = await store(imagen)
-    return stored
-  } finally {
-    if (imagen && stored === undefined) await imagenes.remove(imagen.publicId, log)
-  }
+  if (!imagen) return store(undefined)
+  const stored = await store(imagen).catch(async (error) => {
+    // Better an image without a user than a user whose image is gone.
+    if (mayHaveHappened(error)) log.warn({ publicId: imagen.publicId }, 'image kept: row unknown')
+    else await imagenes.remove(imagen.publicId, log)
+    throw error
+  })
+  if (stored === undefined) await imagenes.remove(imagen.publicId, log)
+  return stored
 }

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { statusFailure, successFailure } from '../answers.js'
 import { sesionOf } from '../auth/access.js'
-import { inTime } from '../db.js'
 import { Failure } from '../failure.js'
 import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
@@ -25,8 +24,6 @@ import {
 
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
-/** An upload may take 30 s of it, in milliseconds. */
-const HANDLER_TIMEOUT = 45_000
 
 const usuarioRoutes: RoutePlugin = async (app) => {
   const { sql, passwords, imagenes } = app
@@ -77,7 +74,6 @@ const usuarioRoutes: RoutePlugin = async (app) => {
         busy: statusFailure(503),
       },
     },
-    handlerTimeout: HANDLER_TIMEOUT,
     schema: {
       summary: 'Crear un usuario',
       body: UsuarioNuevo,
@@ -86,10 +82,10 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const { actor, log } = request
       const { imagenBase64, ...usuario } = request.body
-      if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, null, usuario.idPerfil))
+      if (imagenBase64) await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd)
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        inTime(insertUsuario(sql, actor, { ...usuario, strPwd, imagen })),
+        insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
       )
       request.target = data.id
       return { success: true as const, data }
@@ -109,7 +105,6 @@ const usuarioRoutes: RoutePlugin = async (app) => {
         busy: statusFailure(503),
       },
     },
-    handlerTimeout: HANDLER_TIMEOUT,
     schema: {
       summary: 'Editar un usuario',
       description: 'Si ningún usuario tiene ese id, la respuesta no lleva data.',
@@ -118,10 +113,10 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       response: { 200: Respuesta(Type.Optional(Usuario)) },
     },
     handler: async ({ actor, params, body: { imagenBase64, ...usuario }, log }) => {
-      if (imagenBase64) await inTime(checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil))
+      if (imagenBase64) await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
       const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        inTime(updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen })),
+        updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
       )
       if (updated?.reemplazada) void imagenes.remove(updated.reemplazada, log)
       return { success: true as const, data: updated?.usuario }

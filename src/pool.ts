@@ -1,0 +1,102 @@
+import postgres from 'postgres'
+import type { Config } from './config.js'
+import { inTime, type Sql } from './db.js'
+
+/** How long a statement may run, and a query wait for its answer, in milliseconds. */
+const STATEMENT_TIMEOUT = 4000
+const QUERY_TIMEOUT = 4500
+/** How often a pool is replaced at most, and how long a replaced one may still work; milliseconds. */
+const REPLACE_INTERVAL = 250
+const REPLACED_GRACE = 10_000
+
+type PoolConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrepare'>
+
+/**
+ * Opens the one pool. Connections are made when first needed; whoever calls this ends the pool.
+ * A statement that overstays, a connection that can't be made in 3 s and a lost one all reject, and
+ * so does a query of this pool itself (not of a transaction) that has no answer in QUERY_TIMEOUT.
+ *
+ * Behind it stands a postgres.js pool that is replaced by a new one as soon as it has lost a
+ * connection: in 3.4.9 a connection that was cut while it wrote never gets through again, and one
+ * that the server ended fails the first query after it is back (`closed()` in its connection.js
+ * leaves both states behind). The replaced pool works off what it has.
+ */
+export function openPool(config: PoolConfig): Sql {
+  const pools = new Set<Sql>()
+  let replacement: NodeJS.Timeout | undefined
+  let openedAt = 0
+  let current = open()
+
+  function open(): Sql {
+    const pool: Sql = connect(config, () => onLoss(pool))
+    pools.add(pool)
+    openedAt = performance.now()
+    return pool
+  }
+
+  function onLoss(pool: Sql) {
+    if (pool !== current || replacement) return
+    const pause = Math.max(0, openedAt + REPLACE_INTERVAL - performance.now())
+    replacement = setTimeout(replace, pause)
+  }
+
+  function replace() {
+    const lost = current
+    replacement = undefined
+    current = open()
+    setTimeout(() => close(lost, 1), REPLACED_GRACE).unref()
+  }
+
+  async function close(pool: Sql, timeout: number) {
+    await pool.end({ timeout })
+    pools.delete(pool)
+  }
+
+  async function end({ timeout = 5 } = {}) {
+    clearTimeout(replacement)
+    replacement = setTimeout(() => {}).unref()
+    await Promise.all([...pools].map((pool) => close(pool, timeout)))
+  }
+
+  return new Proxy(current, {
+    apply: (_target, _this, args) => limit(Reflect.apply(current, undefined, args)),
+    get: (_target, key) => (key === 'end' ? end : Reflect.get(current, key)),
+  })
+}
+
+/** A query is sent when it is awaited, and not at all where it is a part of another. */
+function limit(query: unknown) {
+  if (!(query instanceof Promise)) return query
+  const send = query.then.bind(query)
+  const answer = () => new Promise((resolve, reject) => send(resolve, reject))
+  return Object.assign(query, {
+    // biome-ignore lint/suspicious/noThenProperty: a query is a promise, and this is where it starts
+    then: (...handlers: Parameters<typeof send>) =>
+      inTime(answer(), QUERY_TIMEOUT).then(...handlers),
+  })
+}
+
+function connect(config: PoolConfig, onclose: () => void): Sql {
+  return postgres(config.databaseUrl, {
+    max: config.databasePoolMax,
+    prepare: config.databasePrepare,
+    fetch_types: false,
+    connect_timeout: 3,
+    idle_timeout: 60,
+    // A connection that ends by its age takes the pool with it, see above.
+    max_lifetime: null,
+    // Without this the pause between attempts grows to 20 s, and the service stays away that long
+    // after the database is back.
+    backoff: () => 0.25,
+    onnotice: () => {},
+    onclose,
+    // A pooler that can't keep prepared statements refuses these at start-up too.
+    connection: {
+      application_name: 'llavero',
+      ...(config.databasePrepare && {
+        statement_timeout: STATEMENT_TIMEOUT,
+        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
+      }),
+    },
+  })
+}
