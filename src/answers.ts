@@ -143,11 +143,14 @@ function addFailureSchemas(route: RouteOptions) {
   if (route.schema?.hide || !route.schema?.response || route.method === 'HEAD') return
   const failures = route.config?.failures ?? {}
   const codes = new Set([...expectedFailures(route), ...(Object.keys(failures) as FailureCode[])])
-  const examples = new Map<number, Partial<Record<FailureAnswer['body'], unknown[]>>>()
+  const examples = new Map<number, Partial<Record<FailureAnswer['body'], { message: string }[]>>>()
   for (const code of codes) {
     const answer = failures[code] ?? USUAL[code]
     const bodies = examples.get(answer.status) ?? {}
-    bodies[answer.body] = [...(bodies[answer.body] ?? []), failureBody(answer, EXAMPLES[code])]
+    const example = failureBody(answer, EXAMPLES[code])
+    const known = bodies[answer.body] ?? []
+    const isNew = known.every(({ message }) => message !== example.message)
+    bodies[answer.body] = isNew ? [...known, example] : known
     examples.set(answer.status, bodies)
   }
 

@@ -12,7 +12,7 @@ import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
 import type { Sql } from './db.js'
 import docs from './docs.js'
-import headers from './headers.js'
+import headers, { API_HEADERS } from './headers.js'
 import healthRoutes from './health.js'
 import { logOptions, logRequests } from './log.js'
 import moduloRoutes from './modulo/routes.js'
@@ -54,7 +54,12 @@ export async function buildApp(
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,
     clientErrorHandler: refuse,
-    frameworkErrors: (_error, _request, reply: FastifyReply) => reply.code(400).send(UNREADABLE),
+    // A path that can't be decoded: no hook runs for it.
+    frameworkErrors: (_error, { id }, reply: FastifyReply) =>
+      reply
+        .code(400)
+        .headers({ ...API_HEADERS, 'x-request-id': id })
+        .send(UNREADABLE),
   })
 
   const sql = openPool(config)

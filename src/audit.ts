@@ -13,26 +13,30 @@ declare module 'fastify' {
  */
 export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('target', null)
-  app.addHook('onResponse', async (request, reply) => {
-    if (!isWrite(request)) return
-    const { sesion } = request
-    request.log.info(
-      {
-        who: sesion && {
-          id: sesion.id,
-          nombre: sesion.nombre,
-          idPerfil: sesion.idPerfil,
-          perfil: sesion.perfil,
-        },
-        method: request.method,
-        route: request.routeOptions.url,
-        target: request.target ?? (Number((request.params as { id?: unknown }).id) || null),
-        outcome: request.failureCode ?? 'done',
-        status: reply.statusCode,
-      },
-      'audit',
-    )
+  app.addHook('onResponse', (request, reply, done) => {
+    if (isWrite(request)) logWrite(request, reply.statusCode)
+    done()
   })
+}
+
+function logWrite(request: FastifyRequest, status: number) {
+  const { sesion } = request
+  request.log.info(
+    {
+      who: sesion && {
+        id: sesion.id,
+        nombre: sesion.nombre,
+        idPerfil: sesion.idPerfil,
+        perfil: sesion.perfil,
+      },
+      method: request.method,
+      route: request.routeOptions.url,
+      target: request.target ?? (Number((request.params as { id?: unknown }).id) || null),
+      outcome: request.failureCode ?? 'done',
+      status,
+    },
+    'audit',
+  )
 }
 
 const isWrite = ({ method, routeOptions }: FastifyRequest) =>

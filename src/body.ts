@@ -51,11 +51,16 @@ export async function drainBody({ raw }: FastifyRequest, limit: number): Promise
 async function readBody({ raw }: FastifyRequest, limit: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of raw) {
-    size += chunk.length
-    if (size <= limit) chunks.push(chunk)
-    else chunks.length = 0
-    if (size > limit * DRAIN_FACTOR) break
+  try {
+    for await (const chunk of raw) {
+      size += chunk.length
+      if (size <= limit) chunks.push(chunk)
+      else chunks.length = 0
+      if (size > limit * DRAIN_FACTOR) break
+    }
+  } catch {
+    // The client has gone: no fault of the service's.
+    throw new Failure('malformed', 'El cuerpo no ha llegado entero')
   }
   if (size > limit) {
     throw new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')

@@ -29,7 +29,7 @@ const text = (description: string, { min = 1 } = {}) =>
   variable(description, (value) => (value.length >= min ? value : undefined))
 
 const integer = (description: string, min: number, max: number) =>
-  variable(`a whole number ${description}, from ${min} to ${max}`, (value) =>
+  variable(`a whole number ${description}from ${min} to ${max}`, (value) =>
     /^\d+$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined,
   )
 
@@ -60,7 +60,9 @@ function isProxyRange(item: string) {
   const [address = '', bits, ...rest] = item.split('/')
   const version = isIP(address)
   if (!version || rest.length > 0) return false
-  return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  return (
+    bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  )
 }
 
 const CAPTCHA_VERIFY_URL = 'https://www.google.com/recaptcha/api/siteverify'
@@ -93,9 +95,9 @@ const Environment = Type.Object({
       (item) => parseUrl(item, 'http:', 'https:')?.origin === item,
     ),
   ),
-  DATABASE_POOL_MAX: Type.Optional(integer('of connections', 1, 1000)),
+  DATABASE_POOL_MAX: Type.Optional(integer('of connections ', 1, 1000)),
   DATABASE_PREPARE: Type.Optional(choice('true', 'false')),
-  BODY_LIMIT_MIB: Type.Optional(integer('of MiB', 1, 1024)),
+  BODY_LIMIT_MIB: Type.Optional(integer('of MiB ', 1, 1024)),
   LOG_LEVEL: Type.Optional(choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')),
   ADMIN_USERNAME: Type.Optional(
     variable('a user name of at most 255 characters', (value) =>
@@ -110,7 +112,7 @@ const Environment = Type.Object({
   ADMIN_EMAIL: Type.Optional(
     variable('an email address', (value) => (Value.Check(Correo, value) ? value : undefined)),
   ),
-  LOGIN_RATE_LIMIT: Type.Optional(integer('of login attempts a minute', 0, 1_000_000)),
+  LOGIN_RATE_LIMIT: Type.Optional(integer('of login attempts a minute ', 0, 1_000_000)),
   AUTHORIZATION: Type.Optional(choice('enforced', 'client')),
 })
 type Environment = StaticDecode<typeof Environment>

@@ -1,10 +1,19 @@
 import type { PostgresError, Sql as PostgresSql } from 'postgres'
-import { Failure, type FailureCode, forbidden } from './failure.js'
+import { Failure, type FailureCode, forbidden, unauthenticated } from './failure.js'
 
 export type Sql = PostgresSql
 
-/** The user whose limits hold for a write; null for none. */
-export type Actor = number | null
+/**
+ * Who writes, for sql/transactions/begin_write.sql to decide about once more: the user, the version
+ * of the session, and what the endpoint needs. Without `enforced` the client decides.
+ */
+export type Actor = {
+  id: number
+  ver: number
+  modulo: string | null
+  accion: string | null
+  enforced: boolean
+}
 
 /** Rows of a page, fixed by the contract (section 8). */
 export const PAGE_SIZE = 5
@@ -19,15 +28,10 @@ export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
 export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
 
 /** The database has not answered in time: what was asked may be done all the same. */
-export class DatabaseSilence extends Error {}
-
-/** The same promise, but rejected with DatabaseSilence when it has not settled after `ms`. */
-export async function inTime<T>(query: PromiseLike<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseSilence(`no answer within ${ms} ms`)), ms)
-  })
-  return Promise.race([query, late]).finally(() => clearTimeout(timer))
+export class DatabaseSilence extends Error {
+  constructor() {
+    super('the database has not answered in time')
+  }
 }
 
 /**
@@ -54,11 +58,12 @@ export function onConstraint(name: string, code: FailureCode, message: string) {
 }
 
 /**
- * For `.catch()` at a write: turns the refusal of sql/transactions/refuse.sql into the Failure
- * `forbidden`, and throws everything else on unchanged.
+ * For `.catch()` at a write: turns the refusals of sql/transactions/begin_write.sql into the Failures
+ * `forbidden` and `unauthenticated`, and throws everything else on unchanged.
  */
 export function onRefusal(error: unknown): never {
   if (isPostgresError(error) && error.code === 'LL403') throw forbidden()
+  if (isPostgresError(error) && error.code === 'LL401') throw unauthenticated()
   throw error
 }
 

@@ -14,7 +14,7 @@ export default fp(async (app) => {
       openapi: '3.1.0',
       info: {
         title: 'Llavero',
-        version: '1.0.0',
+        version: '0.1.0',
         description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
       },
       servers: [{ url: '/' }],

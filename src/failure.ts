@@ -21,6 +21,9 @@ export type FailureCode =
 export const forbidden = () =>
   new Failure('forbidden', 'No tiene permiso para realizar esta acción')
 
+/** What everybody is told who has no session, or no longer (decisions, section 2). */
+export const unauthenticated = () => new Failure('unauthenticated', 'Sesión no válida o expirada')
+
 /** A failure to be told to the client; `message` is its Spanish text. */
 export class Failure extends Error {
   constructor(

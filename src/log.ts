@@ -45,10 +45,11 @@ function serializeError(error: unknown): LoggedError {
 
 /** One line for each request when it is answered; its id goes back as `x-request-id`. */
 export function logRequests(app: FastifyInstance) {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
         method: request.method,
@@ -59,6 +60,7 @@ export function logRequests(app: FastifyInstance) {
       },
       'request',
     )
+    done()
   })
 }
 

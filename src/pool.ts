@@ -1,10 +1,13 @@
 import postgres from 'postgres'
 import type { Config } from './config.js'
-import { inTime, type Sql } from './db.js'
+import { DatabaseSilence, type Sql } from './db.js'
 
-/** How long a statement may run, and a query wait for its answer, in milliseconds. */
-const STATEMENT_TIMEOUT = 4000
-const QUERY_TIMEOUT = 4500
+/**
+ * How long a statement may run, and a query wait for its answer, in milliseconds: a request has two
+ * of them one after the other, and a dead database is to be told within 5 s.
+ */
+const STATEMENT_TIMEOUT = 2000
+const QUERY_TIMEOUT = 2300
 /** How often a pool is replaced at most, and how long a replaced one may still work; milliseconds. */
 const REPLACE_INTERVAL = 250
 const REPLACED_GRACE = 10_000
@@ -13,7 +16,7 @@ type PoolConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrep
 
 /**
  * Opens the one pool. Connections are made when first needed; whoever calls this ends the pool.
- * A statement that overstays, a connection that can't be made in 3 s and a lost one all reject, and
+ * A statement that overstays, a connection that can't be made in 2 s and a lost one all reject, and
  * so does a query of this pool itself (not of a transaction) that has no answer in QUERY_TIMEOUT.
  *
  * Behind it stands a postgres.js pool that is replaced by a new one as soon as it has lost a
@@ -59,21 +62,47 @@ export function openPool(config: PoolConfig): Sql {
   }
 
   return new Proxy(current, {
-    apply: (_target, _this, args) => limit(Reflect.apply(current, undefined, args)),
+    apply: (_target, _this, args) => {
+      const pool = current
+      return limit(Reflect.apply(pool, undefined, args), () => onLoss(pool))
+    },
     get: (_target, key) => (key === 'end' ? end : Reflect.get(current, key)),
   })
 }
 
-/** A query is sent when it is awaited, and not at all where it is a part of another. */
-function limit(query: unknown) {
+/**
+ * Gives a query its time limit. It is sent when it is awaited, and not at all where it is a part of
+ * another; `onSilence` is called when the limit is reached.
+ */
+function limit(query: unknown, onSilence: () => void) {
   if (!(query instanceof Promise)) return query
-  const send = query.then.bind(query)
-  const answer = () => new Promise((resolve, reject) => send(resolve, reject))
+  const { then } = query
+  const pending = query as Promise<unknown> & Pending
+  let timer: NodeJS.Timeout | undefined
+  const settled = () => clearTimeout(timer)
   return Object.assign(query, {
     // biome-ignore lint/suspicious/noThenProperty: a query is a promise, and this is where it starts
-    then: (...handlers: Parameters<typeof send>) =>
-      inTime(answer(), QUERY_TIMEOUT).then(...handlers),
+    then(...handlers: Parameters<typeof then>) {
+      if (!timer) {
+        timer = setTimeout(() => {
+          abandon(pending)
+          onSilence()
+        }, QUERY_TIMEOUT)
+        then.call(query, settled, settled)
+      }
+      return then.apply(query, handlers)
+    },
   })
+}
+
+/** What postgres.js has on a query beside the promise. */
+type Pending = { state: unknown; cancel(): void; reject(error: unknown): void }
+
+/** What still waits for a connection is taken back; what has been sent can't be. */
+function abandon(query: Pending) {
+  const isSent = query.state !== null
+  query.reject(isSent ? new DatabaseSilence() : new Error('no connection was free in time'))
+  if (!isSent) query.cancel()
 }
 
 function connect(config: PoolConfig, onclose: () => void): Sql {
@@ -81,7 +110,7 @@ function connect(config: PoolConfig, onclose: () => void): Sql {
     max: config.databasePoolMax,
     prepare: config.databasePrepare,
     fetch_types: false,
-    connect_timeout: 3,
+    connect_timeout: 2,
     idle_timeout: 60,
     // A connection that ends by its age takes the pool with it, see above.
     max_lifetime: null,
@@ -96,6 +125,8 @@ function connect(config: PoolConfig, onclose: () => void): Sql {
       ...(config.databasePrepare && {
         statement_timeout: STATEMENT_TIMEOUT,
         idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
+        // Locks are taken first, and what they protect is read after: each statement anew.
+        default_transaction_isolation: 'read committed',
       }),
     },
   })

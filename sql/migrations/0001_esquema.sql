@@ -1,12 +1,12 @@
--- Lower case for comparing and searching. Spanish letters are folded here and not left to the
--- database's locale, which under C knows ASCII alone.
+-- Lower case for comparing and searching: of ASCII and of the Spanish letters, the same under every
+-- locale (C knows ASCII alone, and Turkish has another lower case of I).
 create function fold_case(p_texto text) returns text
 language sql immutable parallel safe
 as $$
-  select lower(
+  select lower((
     replace(replace(replace(replace(replace(replace(replace(
       p_texto, 'Á', 'á'), 'É', 'é'), 'Í', 'í'), 'Ó', 'ó'), 'Ú', 'ú'), 'Ü', 'ü'), 'Ñ', 'ñ')
-  )
+  ) collate "C")
 $$;
 
 create table perfil (

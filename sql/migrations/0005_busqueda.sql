@@ -7,7 +7,9 @@ begin
   create index modulo_nombre_trgm on modulo using gin (fold_case("strNombreModulo") gin_trgm_ops);
   create index usuario_nombre_trgm on usuario using gin (fold_case("strNombreUsuario") gin_trgm_ops);
   create index usuario_correo_trgm on usuario using gin (fold_case("strCorreo") gin_trgm_ops);
-exception when others then
+exception when
+  insufficient_privilege or feature_not_supported or undefined_file or undefined_object
+then
   raise notice 'searching without pg_trgm: %', sqlerrm;
 end
 $$;

@@ -2,7 +2,7 @@
 -- profiles that have records for it: for those, and then for the module itself. Gives the limit
 -- and those profiles.
 create or replace function begin_write_modulo(
-  p_actor integer, p_id integer, out perfiles integer[], out limite jsonb
+  p_actor jsonb, p_id integer, out perfiles integer[], out limite jsonb
 )
 language plpgsql
 as $$

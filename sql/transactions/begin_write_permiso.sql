@@ -1,7 +1,7 @@
 -- begin_write for a permission record: for the profile that it belongs to, and `p_id_perfil` with
 -- it where the record is about to move there. Gives both in `perfiles`.
 create or replace function begin_write_permiso(
-  p_actor integer, p_id integer, p_id_perfil integer default null,
+  p_actor jsonb, p_id integer, p_id_perfil integer default null,
   out perfiles integer[], out limite jsonb
 )
 language plpgsql

@@ -1,7 +1,7 @@
 -- Removes a module with its permission records; without effect when there is none with that id.
 -- Returns false for a system module, which stays.
 -- `p_actor`: see begin_write; refused when a profile whose records go holds more than the actor's.
-create or replace function delete_modulo(p_actor integer, p_id integer) returns boolean
+create or replace function delete_modulo(p_actor jsonb, p_id integer) returns boolean
 language plpgsql
 as $$
 declare

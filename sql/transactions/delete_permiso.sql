@@ -1,6 +1,6 @@
 -- Removes one permission record; without effect when there is none with that id.
 -- `p_actor`: as in replace_permisos.
-create or replace function delete_permiso(p_actor integer, p_id integer) returns void
+create or replace function delete_permiso(p_actor jsonb, p_id integer) returns void
 language plpgsql
 as $$
 declare

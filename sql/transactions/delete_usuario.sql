@@ -1,6 +1,6 @@
 -- Removes a user and returns the name of the hosted image, null where there is none or no user.
 -- `p_actor`: see begin_write_usuario.
-create or replace function delete_usuario(p_actor integer, p_id integer) returns text
+create or replace function delete_usuario(p_actor jsonb, p_id integer) returns text
 language plpgsql
 as $$
 declare

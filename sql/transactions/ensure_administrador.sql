@@ -25,6 +25,9 @@ begin
     raise exception using errcode = 'unique_violation', constraint = 'usuario_correo_unico';
   end if;
 
+  -- Users before profiles, as begin_write does.
+  perform from usuario where "strNombreUsuario" = p_nombre for update;
+
   -- By its flag and never by its name, which anybody who may edit profiles can give to one.
   select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
   if not found then

@@ -1,6 +1,6 @@
 -- Adds a profile and returns it; an administrator gets one record per module with every flag.
 -- `p_actor`: see begin_write; an administrator profile is refused to whoever has a limit.
-create or replace function insert_perfil(p_actor integer, p_nombre text, p_administrador boolean)
+create or replace function insert_perfil(p_actor jsonb, p_nombre text, p_administrador boolean)
 returns setof perfil
 language plpgsql
 as $$

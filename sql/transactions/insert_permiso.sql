@@ -1,6 +1,6 @@
 -- Adds one permission record and returns it. `p_actor`: as in replace_permisos.
 create or replace function insert_permiso(
-  p_actor integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
+  p_actor jsonb, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
   p_consulta boolean, p_eliminar boolean, p_detalle boolean
 ) returns setof permisos_perfil
 language plpgsql

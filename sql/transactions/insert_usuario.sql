@@ -1,6 +1,6 @@
 -- Adds a user and returns the row. `p_actor`: see begin_write_usuario.
 create or replace function insert_usuario(
-  p_actor integer, p_nombre text, p_id_perfil integer, p_hash text, p_correo text, p_celular text,
+  p_actor jsonb, p_nombre text, p_id_perfil integer, p_hash text, p_correo text, p_celular text,
   p_activo boolean, p_imagen_url text, p_imagen_public_id text
 ) returns setof usuario
 language plpgsql

@@ -1,7 +1,7 @@
 -- Replaces the whole matrix of one profile. `p_permisos`: a JSON array of
 -- {idModulo, bitAgregar, bitEditar, bitConsulta, bitEliminar, bitDetalle}, flags optional.
 -- `p_actor`: see begin_write; refused when the profile holds more than the actor's, before or after.
-create or replace function replace_permisos(p_actor integer, p_id_perfil integer, p_permisos jsonb)
+create or replace function replace_permisos(p_actor jsonb, p_id_perfil integer, p_permisos jsonb)
 returns void
 language plpgsql
 as $$

@@ -2,7 +2,7 @@
 -- Whoever has a limit (see begin_write) can rename neither a system module nor one that permission
 -- records name, and can't take a system module's name. `p_semejante`: as in insert_modulo.
 create or replace function update_modulo(
-  p_actor integer, p_id integer, p_nombre text, p_semejante text
+  p_actor jsonb, p_id integer, p_nombre text, p_semejante text
 ) returns setof modulo
 language plpgsql
 as $$
@@ -11,6 +11,8 @@ declare
   v_limit jsonb;
   v_actual text;
 begin
+  -- Two modules that trade their names would otherwise wait for each other's.
+  perform pg_advisory_xact_lock(7305511405);
   select perfiles, limite into v_perfiles, v_limit from begin_write_modulo(p_actor, p_id);
 
   select "strNombreModulo" into v_actual from modulo where id = p_id;

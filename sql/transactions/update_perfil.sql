@@ -3,7 +3,7 @@
 -- Returns the updated profile, or no row when there is none with that id.
 -- `p_actor`: see begin_write; a change of the flag is refused to whoever has a limit.
 create or replace function update_perfil(
-  p_actor integer, p_id integer, p_nombre text, p_administrador boolean
+  p_actor jsonb, p_id integer, p_nombre text, p_administrador boolean
 ) returns setof perfil
 language plpgsql
 as $$

@@ -2,7 +2,7 @@
 -- Returns the updated record, or no row when there is none with that id.
 -- `p_actor`: as in replace_permisos, for both profiles.
 create or replace function update_permiso(
-  p_actor integer, p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean,
+  p_actor jsonb, p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean,
   p_editar boolean, p_consulta boolean, p_eliminar boolean, p_detalle boolean
 ) returns setof permisos_perfil
 language plpgsql

@@ -2,7 +2,7 @@
 -- Returns the updated row and the name of the hosted image that the new one replaces, or no row
 -- when there is no user with that id. `p_actor`: see begin_write_usuario.
 create or replace function update_usuario(
-  p_actor integer, p_id integer, p_nombre text, p_id_perfil integer, p_hash text, p_correo text,
+  p_actor jsonb, p_id integer, p_nombre text, p_id_perfil integer, p_hash text, p_correo text,
   p_celular text, p_activo boolean, p_imagen_url text, p_imagen_public_id text
 ) returns table (actualizado usuario, reemplazada text)
 language plpgsql

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
-import { Failure, forbidden } from '../failure.js'
+import type { Actor } from '../db.js'
+import { forbidden, unauthenticated } from '../failure.js'
 import { MAX_ID } from '../fields.js'
 import { bearerToken } from './plugin.js'
-import { findSesion } from './queries.js'
+import { findSesion, findSesionForOwnMapa } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
-
-const SESION_NO_VALIDA = 'Sesión no válida o expirada'
 
 const OWN = {
   perfil: { param: 'idPerfil', of: (sesion: Sesion) => sesion.idPerfil },
@@ -34,11 +33,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who is calling; there on every route that demands a session. */
     sesion: Sesion | null
-    /**
-     * The user whose limits hold for what the request writes (see sql/transactions/begin_write.sql);
-     * null where the client decides.
-     */
-    actor: number | null
+    /** The same for what the request writes; there on every route that demands a session. */
+    actor: Actor
   }
 }
 
@@ -49,17 +45,16 @@ declare module 'fastify' {
 export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys>) {
   const isEnforced = config.authorization === 'enforced'
   app.decorateRequest('sesion', null)
-  app.decorateRequest('actor', null)
+  app.decorateRequest('actor', null as unknown as Actor)
   app.addHook('onRoute', documentAccess)
   app.addHook('onRequest', async (request) => {
     const { access } = request.routeOptions.config
     if (access === undefined || access === 'public') return
     const sesion = await requireSesion(request, isEnforced ? access : 'session')
     if (isForgeable(request, config.corsOrigin)) throw forbidden()
-    if (isEnforced) {
-      if (!isAllowed(request, access, sesion)) throw forbidden()
-      request.actor = sesion.id
-    }
+    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden()
+    const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
+    request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
   })
 }
 type GuardKeys = 'authorization' | 'corsOrigin'
@@ -69,13 +64,23 @@ type GuardKeys = 'authorization' | 'corsOrigin'
  * `access` names. Throws the Failure `unauthenticated` when there is none (contract, section 5).
  */
 async function requireSesion(request: FastifyRequest, access: Access): Promise<Sesion> {
-  const token = await request.verifyToken()
-  const needed = typeof access === 'object' ? access : undefined
-  const sesion =
-    token && (await findSesion(request.server.sql, token, needed, versionOfParam(request)))
-  if (!sesion) throw new Failure('unauthenticated', SESION_NO_VALIDA)
+  const sesion = await readSesion(request, access)
+  if (!sesion) throw unauthenticated()
   request.sesion = sesion
   return sesion
+}
+
+async function readSesion(request: FastifyRequest, access: Access) {
+  const { sql } = request.server
+  const token = request.verifyToken()
+  if (!token) return undefined
+  const versionOf = versionOfParam(request)
+  if (versionOf !== undefined && versionOf === token.idPerfil) {
+    const sesion = await findSesionForOwnMapa(sql, token)
+    // Unless the user has been moved since the token was issued.
+    if (!sesion || sesion.idPerfil === versionOf) return sesion
+  }
+  return findSesion(sql, token, typeof access === 'object' ? access : undefined, versionOf)
 }
 
 /** The profile that `config.versionOf` points to; undefined where that can't be one. */
@@ -87,7 +92,7 @@ function versionOfParam({ params, routeOptions }: FastifyRequest) {
 
 /** Who is calling, on a route that demands a session. */
 export function sesionOf({ sesion }: FastifyRequest): Sesion {
-  if (!sesion) throw new Failure('unauthenticated', SESION_NO_VALIDA)
+  if (!sesion) throw unauthenticated()
   return sesion
 }
 

@@ -73,6 +73,8 @@ export interface Sesion {
   idPerfil: number
   perfil: string
   administrador: boolean
+  /** The version of the user's sessions. */
+  ver: number
   /** Whether the profile has the permission that was asked about. */
   permitido: boolean
   /** The version of the permission map that was asked about; null where there is none. */

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { startPasswords } from '../auth/password.js'
 import { loadConfig } from '../config.js'
 import { openPool } from '../pool.js'
-import { serve } from '../serve.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
@@ -68,6 +67,9 @@ async function start() {
     ADMIN_PASSWORD: ADMIN.password,
     ADMIN_EMAIL: ADMIN.email,
   })
+  // The image SDK reads this when it is imported, and throws at what it does not like.
+  delete process.env.CLOUDINARY_URL
+  const { serve } = await import('../serve.js')
   const service = await serve(config)
   closing.push(service.close)
   await fillWithMuestra(config)

@@ -41,7 +41,7 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
  */
 export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
   const [modulo] = await sql<[Modulo]>`
-    select id, "strNombreModulo" from insert_modulo(${actor}, ${nombre}, ${semejante(nombre)})
+    select id, "strNombreModulo" from insert_modulo(${sql.json(actor)}, ${nombre}, ${semejante(nombre)})
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -60,7 +60,7 @@ export async function updateModulo(
 ): Promise<Modulo | undefined> {
   const [modulo] = await sql<Modulo[]>`
     select id, "strNombreModulo"
-    from update_modulo(${actor}, ${id}, ${nombre}, ${semejante(nombre)})
+    from update_modulo(${sql.json(actor)}, ${id}, ${nombre}, ${semejante(nombre)})
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -74,7 +74,7 @@ export async function updateModulo(
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
   const [row] = await sql<[{ deleted: boolean }]>`
-    select delete_modulo(${actor}, ${id}) as deleted
+    select delete_modulo(${sql.json(actor)}, ${id}) as deleted
   `.catch(onRefusal)
   if (!row.deleted) {
     throw new Failure('conflict', 'No se puede eliminar un módulo del sistema.')
@@ -82,6 +82,11 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
 }
 
 /** The name after what looks alike is made the same (decisions, section 4, rule 4). */
-const semejante = (nombre: string) => nombre.normalize('NFKC').toUpperCase().trim()
+const semejante = (nombre: string) =>
+  nombre
+    .normalize('NFKC')
+    .replace(/\p{Cf}/gu, '')
+    .toUpperCase()
+    .trim()
 
 const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict', 'El módulo ya existe')

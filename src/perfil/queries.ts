@@ -45,7 +45,7 @@ export async function insertPerfil(
 ): Promise<Perfil> {
   const [perfil] = await sql<[Perfil]>`
     select id, "strNombrePerfil", "bitAdministrador"
-    from insert_perfil(${actor}, ${strNombrePerfil}, ${bitAdministrador})
+    from insert_perfil(${sql.json(actor)}, ${strNombrePerfil}, ${bitAdministrador})
   `.catch(onRefusal)
   return perfil
 }
@@ -63,7 +63,7 @@ export async function updatePerfil(
 ): Promise<Perfil | undefined> {
   const [perfil] = await sql<Perfil[]>`
     select id, "strNombrePerfil", "bitAdministrador"
-    from update_perfil(${actor}, ${id}, ${strNombrePerfil}, ${bitAdministrador})
+    from update_perfil(${sql.json(actor)}, ${id}, ${strNombrePerfil}, ${bitAdministrador})
   `.catch(onRefusal)
   return perfil
 }
@@ -73,7 +73,7 @@ export async function updatePerfil(
  * Failures `conflict` when users have it and `forbidden` when it holds more than the actor's.
  */
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_perfil(${actor}, ${id})`
+  await sql`select delete_perfil(${sql.json(actor)}, ${id})`
     .catch(onRefusal)
     .catch(onConstraint('usuario_perfil_fk', 'conflict', 'El perfil está asignado a usuarios'))
 }

@@ -44,11 +44,10 @@ export async function listPermisos(sql: Sql, page: number) {
       "bitEliminar", "bitDetalle", filas::integer as total
     from total
     left join (
-      pagina
-      join permisos_perfil using (id)
+      permisos_perfil
       join perfil on perfil.id = "idPerfil"
       join modulo on modulo.id = "idModulo"
-    ) on true
+    ) on permisos_perfil.id = any(array(select id from pagina))
     order by permisos_perfil.id
   `
   return {
@@ -104,7 +103,7 @@ export async function insertPermiso(
   const [creado] = await sql<[Permiso]>`
     select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
       "bitDetalle"
-    from insert_permiso(${actor}, ${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
+    from insert_permiso(${sql.json(actor)}, ${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
       ${permiso.bitEditar ?? false}, ${permiso.bitConsulta ?? false},
       ${permiso.bitEliminar ?? false}, ${permiso.bitDetalle ?? false})
   `
@@ -124,7 +123,7 @@ export async function updatePermiso(
   const [actualizado] = await sql<Permiso[]>`
     select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
       "bitDetalle"
-    from update_permiso(${actor}, ${id}, ${permiso.idPerfil}, ${permiso.idModulo},
+    from update_permiso(${sql.json(actor)}, ${id}, ${permiso.idPerfil}, ${permiso.idModulo},
       ${permiso.bitAgregar ?? false}, ${permiso.bitEditar ?? false},
       ${permiso.bitConsulta ?? false}, ${permiso.bitEliminar ?? false},
       ${permiso.bitDetalle ?? false})
@@ -137,7 +136,7 @@ export async function updatePermiso(
 
 /** Removes a permission record; nothing happens for an unknown id. `forbidden` as insertPermiso. */
 export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_permiso(${actor}, ${id})`.catch(onRefusal)
+  await sql`select delete_permiso(${sql.json(actor)}, ${id})`.catch(onRefusal)
 }
 
 /**
@@ -151,7 +150,7 @@ export async function replacePermisos(
   idPerfil: number,
   entradas: Entrada[],
 ): Promise<void> {
-  await sql`select replace_permisos(${actor}, ${idPerfil}, ${sql.json(entradas)})`
+  await sql`select replace_permisos(${sql.json(actor)}, ${idPerfil}, ${sql.json(entradas)})`
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
     .catch(onDuplicate)

@@ -54,7 +54,8 @@ export async function findUsuario(
   const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
     select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil",
-      usuario.id = ${actor} or may_reach(${actor}, "idPerfil") as alcanzable
+      usuario.id = ${actor.id} or may_reach(${actor.enforced ? actor.id : null}, "idPerfil")
+        as alcanzable
     from usuario
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id}
@@ -97,7 +98,7 @@ export async function insertUsuario(
   const [creado] = await sql<[Usuario]>`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl"
-    from insert_usuario(${actor}, ${usuario.strNombreUsuario}, ${usuario.idPerfil},
+    from insert_usuario(${sql.json(actor)}, ${usuario.strNombreUsuario}, ${usuario.idPerfil},
       ${usuario.strPwd}, ${usuario.strCorreo}, ${usuario.strNumeroCelular ?? null},
       ${usuario.idEstadoUsuario ?? true}, ${usuario.imagen?.url ?? null},
       ${usuario.imagen?.publicId ?? null})
@@ -120,7 +121,7 @@ export async function updateUsuario(
     select (actualizado).id, (actualizado)."strNombreUsuario", (actualizado)."idPerfil",
       (actualizado)."strPwd", (actualizado)."strCorreo", (actualizado)."strNumeroCelular",
       (actualizado)."idEstadoUsuario", (actualizado)."imagenUrl", reemplazada
-    from update_usuario(${actor}, ${id}, ${cambios.strNombreUsuario}, ${cambios.idPerfil},
+    from update_usuario(${sql.json(actor)}, ${id}, ${cambios.strNombreUsuario}, ${cambios.idPerfil},
       ${cambios.strPwd ?? null}, ${cambios.strCorreo}, ${cambios.strNumeroCelular ?? null},
       ${cambios.idEstadoUsuario}, ${cambios.imagen?.url ?? null},
       ${cambios.imagen?.publicId ?? null})
@@ -136,7 +137,7 @@ export async function updateUsuario(
  */
 export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
   const [row] = await sql<[{ publicId: string | null }]>`
-    select delete_usuario(${actor}, ${id}) as "publicId"
+    select delete_usuario(${sql.json(actor)}, ${id}) as "publicId"
   `.catch(onRefusal)
   return row.publicId
 }
@@ -151,7 +152,7 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  await sql`select begin_write_usuario(${actor}, ${id}, ${idPerfil})`.catch(onRefusal)
+  await sql`select begin_write_usuario(${sql.json(actor)}, ${id}, ${idPerfil})`.catch(onRefusal)
 }
 
 const onCorreo = onConstraint(
