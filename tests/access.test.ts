@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import http from 'node:http'
 import Fastify from 'fastify'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { guardRoutes } from '../src/auth/access.js'
@@ -449,6 +451,19 @@ describe('races', () => {
     )
   })
 
+  it('does not deadlock two users who trade their emails', async () => {
+    const { yo, victima } = world
+    const edit = (id: number, mail: number) => () =>
+      call('PUT', `/api/usuario/${id}`, {
+        ...editado(world.propio),
+        strNombreUsuario: `u${id}`,
+        strCorreo: `m${mail}@x.es`,
+      })
+    await race(edit(yo, yo), edit(victima, victima))
+    await race(edit(yo, victima), edit(victima, yo), edit(yo, yo), edit(victima, victima))
+    expect(service.readLog()).not.toContain('40P01')
+  })
+
   it('renames no module that a record comes to name', async () => {
     const { libre, debil } = world
     const rename = () =>
@@ -485,6 +500,37 @@ describe('sessions', () => {
     await call('PUT', `/api/usuario/${world.yo}`, editado(world.debil))
     expect((await me()).status).toBe(200)
     expect(await attack('GET', '/api/perfil')).toEqual(FORBIDDEN)
+  })
+})
+
+describe('a write whose body arrives late', () => {
+  /** Sends the head of a POST, does `meanwhile`, sends the rest; gives the status of the answer. */
+  async function slowly(meanwhile: () => Promise<unknown>) {
+    const url = new URL('/api/modulo', await address)
+    const headers = { cookie: `auth_token=${world.token}`, 'content-type': 'application/json' }
+    const request = http.request(url, { method: 'POST', headers })
+    request.write('{"strNombre')
+    // The first half has been read once another request has been answered.
+    await fetch(new URL('/health/live', url))
+    await meanwhile()
+    request.end(`Modulo":"tarde ${turn}"}`)
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+  const address = app.listen({ host: '127.0.0.1', port: 0 })
+
+  it('is decided by what holds when it is made', async () => {
+    expect(await slowly(async () => {})).toBe(200)
+    const before = await snapshot()
+    const permisos = await sql`select * from permisos_perfil where "idPerfil" = ${world.propio}`
+    expect(await slowly(() => revoke(world.propio, 'MODULO', 'bitAgregar'))).toBe(403)
+    await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
+    await sql`insert into permisos_perfil overriding system value select * from
+      jsonb_populate_recordset(null::permisos_perfil, ${sql.json(permisos as never)})`
+    const out = () => call('POST', '/api/auth/logout', undefined, { token: world.token })
+    expect(await slowly(out)).toBe(401)
+    expect(JSON.parse(before)[1]).toEqual(JSON.parse(await snapshot())[1])
   })
 })
 
