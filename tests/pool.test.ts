@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import postgres from 'postgres'
 import { afterAll, expect, it } from 'vitest'
 import { openPool } from '../src/pool.js'
 import { cloneDatabase } from './app.js'
@@ -41,7 +42,7 @@ it('is rid of connections that have gone silent', async () => {
 
 it('takes back what it could not send in time', async () => {
   const sql = openPool({ ...config, databaseUrl: database.href })
-  const other = openPool({ ...config, databaseUrl: database.href })
+  const other = postgres(database.href, { max: 1 })
   await sql`create table escrito (n integer)`
   const blocked = other.begin(async (tx) => {
     await tx`lock table escrito`
