@@ -28,6 +28,7 @@ export function openPool(config: PoolConfig): Sql {
   const pools = new Set<Sql>()
   let replacement: NodeJS.Timeout | undefined
   let openedAt = 0
+  let ended = false
   let current = open()
 
   function open(): Sql {
@@ -38,7 +39,7 @@ export function openPool(config: PoolConfig): Sql {
   }
 
   function onLoss(pool: Sql) {
-    if (pool !== current || replacement) return
+    if (pool !== current || replacement || ended) return
     const pause = Math.max(0, openedAt + REPLACE_INTERVAL - performance.now())
     replacement = setTimeout(replace, pause)
   }
@@ -56,8 +57,8 @@ export function openPool(config: PoolConfig): Sql {
   }
 
   async function end({ timeout = 5 } = {}) {
+    ended = true
     clearTimeout(replacement)
-    replacement = setTimeout(() => {}).unref()
     await Promise.all([...pools].map((pool) => close(pool, timeout)))
   }
 
