@@ -16,8 +16,8 @@ type PoolConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrep
 
 /**
  * Opens the one pool. Connections are made when first needed; whoever calls this ends the pool.
- * A statement that overstays, a connection that can't be made in 2 s and a lost one all reject, and
- * so does a query of this pool itself (not of a transaction) that has no answer in QUERY_TIMEOUT.
+ * A statement that overstays and a lost connection reject, and so does a query of this pool itself
+ * (not of a transaction) that has no answer in QUERY_TIMEOUT, connecting included.
  *
  * Behind it stands a postgres.js pool that is replaced by a new one as soon as it has lost a
  * connection: in 3.4.9 a connection that was cut while it wrote never gets through again, and one
@@ -111,7 +111,7 @@ function connect(config: PoolConfig, onclose: () => void): Sql {
     max: config.databasePoolMax,
     prepare: config.databasePrepare,
     fetch_types: false,
-    connect_timeout: 2,
+    connect_timeout: 10,
     idle_timeout: 60,
     // A connection that ends by its age takes the pool with it, see above.
     max_lifetime: null,

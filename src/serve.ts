@@ -5,7 +5,7 @@ import { migrate } from './migrate.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
 /** The longest that requests in flight may take once the service is told to stop, milliseconds. */
-const GRACE = 8000
+const GRACE = 7000
 
 export interface Service {
   /** Where it listens, as `http://host:port`. */

@@ -2,7 +2,7 @@ import { ConfigError, loadConfig } from './config.js'
 import type { Service } from './serve.js'
 
 /** The latest that the process ends after a signal, in milliseconds. */
-const EXIT_DEADLINE = 9500
+const EXIT_DEADLINE = 9000
 
 let service: Service | undefined
 let stopping = false

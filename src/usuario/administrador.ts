@@ -20,9 +20,15 @@ export async function ensureAdministrador(
 }
 
 async function ensure(sql: Sql, nombre: string, hash: string, correo: string) {
-  const [row] = await sql<[{ ensured: boolean }]>`
-    select ensure_administrador(${nombre}, ${hash}, ${correo}) as ensured
-  `
+  // A transaction is under no time limit of the pool: replicas that start together wait here.
+  const ensuring = sql.begin(async (tx) => {
+    await tx`set local statement_timeout = 0`
+    const [row] = await tx<[{ ensured: boolean }]>`
+      select ensure_administrador(${nombre}, ${hash}, ${correo}) as ensured
+    `
+    return row.ensured
+  })
+  return ensuring
     .catch(onConstraint('usuario_correo_unico', 'conflict', 'ADMIN_EMAIL: another user has it'))
     .catch(
       onConstraint(
@@ -34,5 +40,4 @@ async function ensure(sql: Sql, nombre: string, hash: string, correo: string) {
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
-  return row.ensured
 }
