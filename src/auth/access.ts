@@ -3,8 +3,9 @@ import type { Config } from '../config.js'
 import type { Actor } from '../db.js'
 import { forbidden, unauthenticated } from '../failure.js'
 import { MAX_ID } from '../fields.js'
+import { gather } from './gather.js'
 import { bearerToken } from './plugin.js'
-import { findSesion, findSesionForOwnMapa } from './queries.js'
+import { findSesion, findSesionesForOwnMapa } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
 
 const OWN = {
@@ -47,10 +48,31 @@ export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys
   app.decorateRequest('sesion', null)
   app.decorateRequest('actor', null as unknown as Actor)
   app.addHook('onRoute', documentAccess)
+  const findForOwnMapa = gather((ids) => findSesionesForOwnMapa(app.sql, ids))
+
+  /**
+   * The active user that the token speaks for, from one round trip together with the permission
+   * that `access` names; undefined when there is none.
+   */
+  async function readSesion(request: FastifyRequest, access: Access) {
+    const token = request.verifyToken()
+    if (!token) return undefined
+    const versionOf = versionOfParam(request)
+    if (versionOf !== undefined && versionOf === token.idPerfil) {
+      const sesion = await findForOwnMapa(token.id)
+      if (!sesion || sesion.ver !== (token.ver ?? 0)) return undefined
+      // Unless the user has been moved since the token was issued.
+      if (sesion.idPerfil === versionOf) return sesion
+    }
+    return findSesion(app.sql, token, typeof access === 'object' ? access : undefined, versionOf)
+  }
+
   app.addHook('onRequest', async (request) => {
     const { access } = request.routeOptions.config
     if (access === undefined || access === 'public') return
-    const sesion = await requireSesion(request, isEnforced ? access : 'session')
+    const sesion = await readSesion(request, isEnforced ? access : 'session')
+    if (!sesion) throw unauthenticated()
+    request.sesion = sesion
     if (isForgeable(request, config.corsOrigin)) throw forbidden()
     if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden()
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
@@ -58,30 +80,6 @@ export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys
   })
 }
 type GuardKeys = 'authorization' | 'corsOrigin'
-
-/**
- * The active user that the token speaks for, from one round trip together with the permission that
- * `access` names. Throws the Failure `unauthenticated` when there is none (contract, section 5).
- */
-async function requireSesion(request: FastifyRequest, access: Access): Promise<Sesion> {
-  const sesion = await readSesion(request, access)
-  if (!sesion) throw unauthenticated()
-  request.sesion = sesion
-  return sesion
-}
-
-async function readSesion(request: FastifyRequest, access: Access) {
-  const { sql } = request.server
-  const token = request.verifyToken()
-  if (!token) return undefined
-  const versionOf = versionOfParam(request)
-  if (versionOf !== undefined && versionOf === token.idPerfil) {
-    const sesion = await findSesionForOwnMapa(sql, token)
-    // Unless the user has been moved since the token was issued.
-    if (!sesion || sesion.idPerfil === versionOf) return sesion
-  }
-  return findSesion(sql, token, typeof access === 'object' ? access : undefined, versionOf)
-}
 
 /** The profile that `config.versionOf` points to; undefined where that can't be one. */
 function versionOfParam({ params, routeOptions }: FastifyRequest) {

@@ -51,19 +51,20 @@ export async function findSesion(
 }
 
 /**
- * The same for a user who asks for the own permission map, which needs no permission and is what
- * every client asks for most: two rows by their primary keys. See src/permisos/mapa.ts.
+ * The active users with these ids, each with the version of the own permission map: what one needs
+ * to be given that map, for which no permission is asked. Two rows by their primary keys for each.
  */
-export async function findSesionForOwnMapa(
+export async function findSesionesForOwnMapa(
   sql: Sql,
-  { id, ver = 0 }: Token,
-): Promise<Sesion | undefined> {
-  const [sesion] = await sql<Sesion[]>`
+  ids: number[],
+): Promise<Map<number, Sesion>> {
+  const sesiones = await sql<Sesion[]>`
     select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
-      "bitAdministrador" as administrador, "versionSesion" as ver, false as permitido, "versionPermisos"
+      "bitAdministrador" as administrador, "versionSesion" as ver, false as permitido,
+      "versionPermisos"
     from usuario
     join perfil on perfil.id = "idPerfil"
-    where usuario.id = ${id} and "idEstadoUsuario" and "versionSesion" = ${ver}
+    where usuario.id = any(${`{${ids.join(',')}}`}::integer[]) and "idEstadoUsuario"
   `
-  return sesion
+  return new Map(sesiones.map((sesion) => [sesion.id, sesion]))
 }
