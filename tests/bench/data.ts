@@ -1,0 +1,127 @@
+import { createHmac } from 'node:crypto'
+import { hashSync } from 'bcryptjs'
+import postgres from 'postgres'
+import { migrate } from '../../src/migrate.js'
+import { findMapaDePermisos } from '../../src/permisos/queries.js'
+
+export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
+export const PASSWORD = 'clave de medidas'
+export const MODULOS = 200
+export const PERFILES = 1000
+/** Administrators, one for each client that writes. */
+export const ADMINISTRADORES = 8
+
+export interface Usuario {
+  id: number
+  idPerfil: number
+  nombre: string
+}
+
+export const openDatabase = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
+
+/**
+ * Fills a new database: `perfiles` profiles with some 100 records each on 200 modules, one user a
+ * profile who may read the own map alone, and the administrators with a profile of their own.
+ */
+export async function seed(url: string, perfiles: number) {
+  const sql = openDatabase(url)
+  await migrate(sql)
+  await sql`
+    insert into modulo ("strNombreModulo")
+    select 'MODULO DE PRUEBA ' || numero
+    from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
+  `
+  await sql`
+    insert into perfil ("strNombrePerfil")
+    select 'Perfil ' || numero from generate_series(1, ${perfiles}::integer) as numero
+  `
+  await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Admin', true)`
+  // Without the triggers, which would look up each of the keys: minutes for 2,000,000 records.
+  await sql`set session_replication_role = replica`
+  await sql`
+    insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
+      "bitEliminar", "bitDetalle")
+    select perfil.id, modulo.id, azar & 1 > 0, azar & 2 > 0, azar & 4 > 0, azar & 8 > 0,
+      azar & 16 > 0
+    from perfil
+    cross join modulo
+    cross join hashint4(perfil.id * ${MODULOS} + modulo.id) as azar
+    where not "bitAdministrador" and "strNombreModulo" like 'MODULO DE%'
+      and abs(azar / 32) % (select count(*) from modulo where "strNombreModulo" like 'MODULO DE%')
+        < 100
+    order by perfil.id, modulo.id
+  `
+  await sql`set session_replication_role = origin`
+  await sql`
+    update perfil set "numPermisos" = filas
+    from (select "idPerfil", count(*) as filas from permisos_perfil group by 1) as cuenta
+    where perfil.id = "idPerfil"
+  `
+  await sql`
+    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+    select nombre, perfil.id, ${hashSync(PASSWORD, 10)}, nombre || '@ejemplo.com'
+    from perfil
+    cross join generate_series(1, case when "bitAdministrador" then ${ADMINISTRADORES} else 1 end)
+      as numero
+    cross join concat('usuario', perfil.id, '_', numero) as nombre
+  `
+  await sql`vacuum analyze`
+  await sql.end()
+}
+
+/** The users, and the maps of some profiles as the database has them. */
+export async function readData(url: string) {
+  const sql = openDatabase(url)
+  const usuarios = await sql<(Usuario & { administrador: boolean })[]>`
+    select usuario.id, "idPerfil", "strNombreUsuario" as nombre, "bitAdministrador" as administrador
+    from usuario
+    join perfil on perfil.id = "idPerfil"
+    order by usuario.id
+  `
+  const [counts] = await sql<[{ perfiles: number; modulos: number; permisos: number }]>`
+    select (select count(*) from perfil)::integer as perfiles,
+      (select count(*) from modulo)::integer as modulos,
+      (select count(*) from permisos_perfil)::integer as permisos
+  `
+  const lectores = usuarios.filter(({ administrador }) => !administrador)
+  const mapas = await Promise.all(
+    lectores.slice(0, 3).map(async (usuario) => {
+      const { permisos } = (await findMapaDePermisos(sql, usuario.idPerfil)) ?? {}
+      return { usuario, mapa: { success: true, permisos } }
+    }),
+  )
+  await sql.end()
+  const administradores = usuarios.filter(({ administrador }) => administrador)
+  return { lectores, administradores, mapas, counts }
+}
+export type Data = Awaited<ReturnType<typeof readData>>
+
+/** One who may read and write everything. */
+export async function readAdministrador(url: string) {
+  const sql = openDatabase(url)
+  const [usuario] = await sql<[Usuario]>`
+    select usuario.id, "idPerfil", "strNombreUsuario" as nombre
+    from usuario
+    join perfil on perfil.id = "idPerfil"
+    where "bitAdministrador"
+    limit 1
+  `
+  await sql.end()
+  return usuario
+}
+
+/** The header with a token such as the service issues. */
+export function authorization({ id, idPerfil, nombre }: Usuario) {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const iat = Math.floor(Date.now() / 1000)
+  const payload = { id, idPerfil, nombre, iat, exp: iat + 28_800 }
+  const content = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}`
+  const signature = createHmac('sha256', JWT_SECRET).update(content).digest('base64url')
+  return { authorization: `Bearer ${content}.${signature}` }
+}
+
+/** Each user's own map. */
+export const mapRequests = (usuarios: Usuario[]) =>
+  usuarios.map((usuario) => ({ path: mapPath(usuario), headers: authorization(usuario) }))
+
+export const mapPath = ({ idPerfil }: Usuario) => `/api/permisos/mis-permisos/${idPerfil}`

@@ -1,0 +1,99 @@
+/**
+ * The load generator, a process of its own: takes jobs as messages, several at a time, and answers
+ * each with its result.
+ */
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import autocannon from 'autocannon'
+
+export interface LoadRequest {
+  method?: 'GET' | 'POST'
+  path: string
+  headers: Record<string, string>
+  body?: string
+}
+
+interface Target {
+  url: string
+  requests: LoadRequest[]
+  seconds: number
+}
+
+export type Job =
+  /** As many as go, over connections that each take turns at their own share of `requests`. */
+  | ({ kind: 'flood'; connections: number } & Target)
+  /** One after the other starts at even distances, whether or not the last one is answered. */
+  | ({ kind: 'paced'; perSecond: number } & Target)
+
+export interface Load {
+  /** Requests that were answered with 2xx. */
+  answered: number
+  /** Those that were answered with anything else or not at all, and how. */
+  failed: number
+  failures: string
+  seconds: number
+  /** Of the paced ones: the time of each in milliseconds. */
+  times: number[]
+}
+
+async function flood({ url, requests, seconds, connections }: Extract<Job, { kind: 'flood' }>) {
+  let client = 0
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    timeout: 30,
+    setupClient: (each) => {
+      const own = client % connections
+      client += 1
+      each.setRequests(requests.filter((_, index) => index % connections === own))
+    },
+  })
+  return {
+    answered: result['2xx'],
+    failed: result.non2xx + result.errors,
+    failures: `${result['4xx']} 4xx, ${result['5xx']} 5xx, ${result.errors} connection errors`,
+    seconds: result.duration,
+    times: [],
+  }
+}
+
+// autocannon's own `overallRate` lets all connections send at the turn of each second.
+async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind: 'paced' }>) {
+  const agent = new http.Agent({ keepAlive: true })
+  const begin = performance.now()
+  const results: Promise<number>[] = []
+  for (let index = 0; index < seconds * perSecond; index += 1) {
+    await sleep(Math.max(0, begin + (index * 1000) / perSecond - performance.now()))
+    const request = requests[index % requests.length]
+    if (request) results.push(time(url, request, agent))
+  }
+  const times = await Promise.all(results)
+  agent.destroy()
+  const good = times.filter((ms) => !Number.isNaN(ms))
+  const failed = times.length - good.length
+  return { answered: good.length, failed, failures: 'other than 200', seconds, times: good }
+}
+
+/** How long the answer took, in milliseconds; NaN for none with 200. */
+function time(url: string, { path, headers }: LoadRequest, agent: http.Agent) {
+  return new Promise<number>((done) => {
+    const begin = performance.now()
+    http
+      .get(url + path, { headers, agent }, (response) => {
+        response.resume().on('end', () => {
+          done(response.statusCode === 200 ? performance.now() - begin : Number.NaN)
+        })
+      })
+      .on('error', () => done(Number.NaN))
+  })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.on('message', async ({ id, job }: { id: number; job: Job }) => {
+    const load: Load = await (job.kind === 'flood' ? flood(job) : paced(job))
+    process.send?.({ id, load })
+  })
+  process.on('disconnect', () => process.exit())
+}

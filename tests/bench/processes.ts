@@ -1,0 +1,139 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import http from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Job, Load } from './load.js'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export const SERVERS = {
+  service: here('../../dist/server.js'),
+  plain: here('./references/plain.js'),
+  constant: here('./references/constant.js'),
+  oneRead: here('./references/one-read.js'),
+  express: here('./references/express.js'),
+}
+
+/** How long a server may take to its first answer, in milliseconds. */
+const START_TIMEOUT = 20_000
+
+export interface Server {
+  url: string
+  pid: number
+  /** From the start of the process to its first answer, in milliseconds. */
+  startMs: number
+  stop(): Promise<void>
+}
+
+/** Starts a server and waits for its first answer. Its log goes to a file in `folder`. */
+export async function startServer(
+  file: string,
+  env: Record<string, string>,
+  folder: string,
+  args: string[] = [],
+): Promise<Server> {
+  const port = await freePort()
+  const log = openSync(join(folder, `${port}.log`), 'w')
+  const begin = performance.now()
+  const child = spawn(process.execPath, [...args, file], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PORT: `${port}`,
+      ...env,
+    },
+    stdio: ['ignore', log, 'inherit'],
+  })
+  stopAtExit(child)
+  const url = `http://127.0.0.1:${port}`
+  while (!(await answers(`${url}/health/live`))) {
+    if (child.exitCode !== null) throw new Error(`${file} ended with ${child.exitCode}`)
+    if (performance.now() - begin > START_TIMEOUT) throw new Error(`${file} does not answer`)
+    await sleep(2)
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    startMs: performance.now() - begin,
+    stop: () => stop(child),
+  }
+}
+
+export interface Generator {
+  pid: number
+  /** Runs a job to its end; throws when a single request was not answered with 2xx. */
+  run(job: Job): Promise<Load>
+  stop(): Promise<void>
+}
+
+export function startGenerator(): Generator {
+  const child = fork(here('./load.ts'))
+  stopAtExit(child)
+  const waiting = new Map<number, (load: Load) => void>()
+  let id = 0
+  child.on('message', (answer: { id: number; load: Load }) => {
+    waiting.get(answer.id)?.(answer.load)
+    waiting.delete(answer.id)
+  })
+  return {
+    pid: child.pid ?? 0,
+    run: async (job) => {
+      id += 1
+      const load = await new Promise<Load>((done) => {
+        waiting.set(id, done)
+        child.send({ id, job })
+      })
+      if (load.failed > 0 || load.answered === 0) {
+        throw new Error(
+          `${job.url}: ${load.failed} requests failed (${load.failures}), ${load.answered} did not`,
+        )
+      }
+      return load
+    },
+    stop: () => stop(child),
+  }
+}
+
+/** Children that are to end; one that ends otherwise has a reason worth knowing. */
+const stopping = new WeakSet<ChildProcess>()
+
+function stopAtExit(child: ChildProcess) {
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', (code, signal) => {
+    process.off('exit', kill)
+    if (!stopping.has(child)) console.error(`${child.spawnargs.join(' ')}: ${signal ?? code}`)
+  })
+}
+
+async function stop(child: ChildProcess) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  stopping.add(child)
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+const answers = (url: string) =>
+  new Promise<boolean>((done) => {
+    http
+      .get(url, { agent: false }, (response) => {
+        response.resume()
+        done(response.statusCode === 200)
+      })
+      .on('error', () => done(false))
+  })
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
