@@ -3,11 +3,11 @@ import type { Config } from './config.js'
 import { DatabaseSilence, type Sql } from './db.js'
 
 /**
- * How long a statement may run, and a query wait for its answer, in milliseconds: a request has two
- * of them one after the other, and a dead database is to be told within 5 s.
+ * How long a statement may run, and a query wait for its answer, in milliseconds: a database that
+ * has died is to be told within 5 s, and a burst of writes to one profile to be worked off.
  */
-const STATEMENT_TIMEOUT = 2000
-const QUERY_TIMEOUT = 2300
+const STATEMENT_TIMEOUT = 4000
+const QUERY_TIMEOUT = 4500
 /** How often a pool is replaced at most, and how long a replaced one may still work; milliseconds. */
 const REPLACE_INTERVAL = 250
 const REPLACED_GRACE = 10_000

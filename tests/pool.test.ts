@@ -46,7 +46,7 @@ it('takes back what it could not send in time', async () => {
   await sql`create table escrito (n integer)`
   const blocked = other.begin(async (tx) => {
     await tx`lock table escrito`
-    await new Promise((done) => setTimeout(done, 3000))
+    await new Promise((done) => setTimeout(done, 6000))
   })
   await new Promise((done) => setTimeout(done, 200))
   const writes = Array.from({ length: 150 }, (_, n) => sql`insert into escrito values (${n})`)
