@@ -103,7 +103,11 @@ function hostError(error: unknown): HostError {
   if (error instanceof HostError) return error
   const { message, http_code: status } = (error ?? {}) as { message?: unknown; http_code?: unknown }
   const answered = typeof status === 'number' && status !== CLIENT_TIMEOUT
-  return new HostError(`${String(message).slice(0, 200)} (${String(status)})`, answered)
+  // A host may quote what it was sent.
+  const text = String(message)
+    .replace(/data:\S*/g, 'data:…')
+    .slice(0, 200)
+  return new HostError(`${text} (${String(status)})`, answered)
 }
 
 /** The status that the SDK itself gives to a call that took too long. */
