@@ -1,30 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { cloneDatabase } from './app.js'
+import { type Environment, killAll, launch, SECRETS, start as startService } from './service.js'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SECRETS = {
-  JWT_SECRET: 'un-secreto-de-firma-de-36-caracteres',
-  CAPTCHA_SECRET: 'secreto-del-captcha',
-  CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
-}
 const ADMIN = {
   ADMIN_USERNAME: 'raiz',
   ADMIN_PASSWORD: 'clave-de-administrador',
   ADMIN_EMAIL: 'raiz@ejemplo.com',
 }
 
-type Environment = Record<string, string>
-
-const children: ChildProcess[] = []
 let captcha: Awaited<ReturnType<typeof startCaptcha>>
 let sql: postgres.Sql
 let database: string
@@ -33,62 +22,13 @@ beforeAll(async () => {
   captcha = await startCaptcha()
 })
 
-afterEach(async () => {
-  for (const child of children.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-})
+afterEach(killAll)
 
 afterAll(() => captcha.close())
 
-/** The process with this environment and nothing else in it. */
-function launch(env: Environment) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/server.ts'], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  children.push(child)
-  let log = ''
-  child.stdout.on('data', (chunk) => {
-    log += chunk
-  })
-  const stderr = text(child.stderr)
-  // Both pipes at their end, and not the process alone: all that it said is there then.
-  const ended = once(child, 'close').then(async ([code, signal]) => ({
-    code,
-    signal,
-    stderr: await stderr,
-  }))
-  const lines = (): Record<string, unknown>[] =>
-    log
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
-  return { child, ended, lines, readLog: () => log }
-}
-
-/** The same, with what it needs and a database, once it listens. */
-async function start(env: Environment) {
-  const { ended, ...launched } = launch({
-    ...SECRETS,
-    CAPTCHA_VERIFY_URL: captcha.url,
-    DATABASE_URL: database,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ...env,
-  })
-  const early = ended.then((end) => ({ early: end }))
-  for (;;) {
-    const line = launched.lines().find(({ msg }) => /^Server listening at /.test(String(msg)))
-    const address = /http:\/\/\S+/.exec(String(line?.msg))?.[0]
-    if (address) return { ...launched, ended, address }
-    const failed = await Promise.race([early, sleep(20)])
-    if (failed) throw new Error(`it ended: ${JSON.stringify(failed.early)}`)
-  }
-}
+/** The service on this file's database, once it listens. */
+const start = (env: Environment) =>
+  startService({ CAPTCHA_VERIFY_URL: captcha.url, DATABASE_URL: database, ...env })
 
 /** An own database for the test, migrated or empty. */
 async function useDatabase({ empty = false } = {}) {

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+export type Environment = Record<string, string>
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** Arguments of node: the service as it is written, and as it is compiled. */
+const SOURCE = ['--import', 'tsx', 'src/server.ts']
+export const COMPILED = ['dist/server.js']
+
+/** What the service does not start without, beside a database. */
+export const SECRETS = {
+  JWT_SECRET: 'un-secreto-de-firma-de-36-caracteres',
+  CAPTCHA_SECRET: 'secreto-del-captcha',
+  CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
+}
+
+const children: ChildProcess[] = []
+
+/** Kills what is left of the processes that were launched; for `afterEach` or `afterAll`. */
+export async function killAll() {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+}
+
+/** The service as a process with this environment and nothing else in it. */
+export function launch(env: Environment, program = SOURCE) {
+  const child = spawn(process.execPath, program, {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.push(child)
+  let log = ''
+  child.stdout.on('data', (chunk) => {
+    log += chunk
+  })
+  const stderr = text(child.stderr)
+  // Both pipes at their end, and not the process alone: all that it said is there then.
+  const ended = once(child, 'close').then(async ([code, signal]) => ({
+    code,
+    signal,
+    stderr: await stderr,
+  }))
+  const lines = (): Record<string, unknown>[] =>
+    log
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+  return { child, ended, lines, readLog: () => log }
+}
+
+/**
+ * The same, with the secrets that it needs and on a free port, once it listens on `address`; `env`
+ * names the database and whatever else. Throws when it ends before that.
+ */
+export async function start(env: Environment, program = SOURCE) {
+  const { ended, ...launched } = launch(
+    { ...SECRETS, HOST: '127.0.0.1', PORT: '0', ...env },
+    program,
+  )
+  const early = ended.then((end) => ({ early: end }))
+  for (;;) {
+    const line = launched.lines().find(({ msg }) => /^Server listening at /.test(String(msg)))
+    const address = /http:\/\/\S+/.exec(String(line?.msg))?.[0]
+    if (address) return { ...launched, ended, address }
+    const failed = await Promise.race([early, sleep(20)])
+    if (failed) throw new Error(`it ended: ${JSON.stringify(failed.early)}`)
+  }
+}
