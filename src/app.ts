@@ -76,7 +76,7 @@ export async function buildApp(
   parseJsonBodies(app, config.bodyLimit)
   answerFailures(app, config.bodyLimit)
   logRequests(app)
-  await app.register(authPlugin, { jwtSecret: config.jwtSecret })
+  await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
   await app.register(docs)
 

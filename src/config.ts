@@ -72,6 +72,7 @@ const Environment = Type.Object({
     /^postgres(ql)?:\/\/[^/\s]+(\/\S*)?$/.test(value) ? value : undefined,
   ),
   JWT_SECRET: text('a secret of at least 32 characters', { min: 32 }),
+  JWT_SECRET_PREVIOUS: Type.Optional(text('a secret of at least 32 characters', { min: 32 })),
   CAPTCHA_SECRET: text("the site's secret for the captcha verification"),
   CAPTCHA_VERIFY_URL: Type.Optional(
     variable('an http(s) address', (value) => parseUrl(value, 'http:', 'https:')?.href),
@@ -156,6 +157,7 @@ function fromEnvironment(env: Environment) {
     databasePoolMax: env.DATABASE_POOL_MAX ?? 10,
     databasePrepare: env.DATABASE_PREPARE !== 'false',
     jwtSecret: env.JWT_SECRET,
+    jwtSecretPrevious: env.JWT_SECRET_PREVIOUS,
     captchaSecret: env.CAPTCHA_SECRET,
     captchaVerifyUrl: env.CAPTCHA_VERIFY_URL ?? CAPTCHA_VERIFY_URL,
     cloudinary: env.CLOUDINARY_URL,

@@ -31,6 +31,7 @@ describe('loadConfig', () => {
       databasePoolMax: 10,
       databasePrepare: true,
       jwtSecret: NEEDED.JWT_SECRET,
+      jwtSecretPrevious: undefined,
       captchaSecret: NEEDED.CAPTCHA_SECRET,
       captchaVerifyUrl: 'https://www.google.com/recaptcha/api/siteverify',
       cloudinary: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
@@ -48,7 +49,13 @@ describe('loadConfig', () => {
 
   it('takes an empty variable as not set', () => {
     const names = ['HOST', 'PORT', 'TRUST_PROXY', 'CORS_ORIGIN', 'DATABASE_POOL_MAX', 'LOG_LEVEL']
-    const more = ['DATABASE_PREPARE', 'BODY_LIMIT_MIB', 'LOGIN_RATE_LIMIT', 'AUTHORIZATION']
+    const more = [
+      'DATABASE_PREPARE',
+      'BODY_LIMIT_MIB',
+      'LOGIN_RATE_LIMIT',
+      'AUTHORIZATION',
+      'JWT_SECRET_PREVIOUS',
+    ]
     const admin = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL', 'CAPTCHA_VERIFY_URL']
     const empty = [...names, ...more, ...admin].map((name) => [name, ''])
     expect(load(Object.fromEntries(empty))).toEqual(load())
@@ -56,6 +63,7 @@ describe('loadConfig', () => {
 
   it('reads every variable', () => {
     const env = {
+      JWT_SECRET_PREVIOUS: 'el secreto de antes, de 32 letras',
       CAPTCHA_VERIFY_URL: 'https://hcaptcha.com/siteverify',
       CLOUDINARY_URL: 'cloudinary://k:s@c?upload_prefix=http%3A%2F%2F127.0.0.1%3A9',
       HOST: '127.0.0.1',
@@ -77,6 +85,7 @@ describe('loadConfig', () => {
       databasePoolMax: 3,
       databasePrepare: false,
       jwtSecret: NEEDED.JWT_SECRET,
+      jwtSecretPrevious: 'el secreto de antes, de 32 letras',
       captchaSecret: NEEDED.CAPTCHA_SECRET,
       captchaVerifyUrl: 'https://hcaptcha.com/siteverify',
       cloudinary: {
@@ -117,6 +126,7 @@ describe('loadConfig', () => {
   it.each([
     ['DATABASE_URL', ['mysql://u:p@h/d', 'localhost:5432', 'postgres://', 'x']],
     ['JWT_SECRET', ['x'.repeat(31)]],
+    ['JWT_SECRET_PREVIOUS', ['x'.repeat(31)]],
     ['CAPTCHA_VERIFY_URL', ['siteverify', 'ftp://host/verify', '/siteverify']],
     [
       'CLOUDINARY_URL',

@@ -1,8 +1,9 @@
 import cookie from '@fastify/cookie'
-import jwt from '@fastify/jwt'
+import jwt, { type JWT } from '@fastify/jwt'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Config } from '../config.js'
 import { Token } from './schemas.js'
 
 /** The client keeps the token in it (contract, section 5). */
@@ -22,30 +23,46 @@ declare module '@fastify/jwt' {
   }
 }
 
-/** Signs and checks tokens: HS256 alone, `exp` demanded (decisions, section 4). */
-export default fp<{ jwtSecret: string }>(async (app, { jwtSecret }) => {
-  await app.register(cookie)
-  await app.register(jwt, {
-    secret: jwtSecret,
-    sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
-    verify: {
-      algorithms: ['HS256'],
-      requiredClaims: ['exp'],
-      // Clients send the same token many times; what is kept still ends when the token does.
-      cache: 10_000,
-    },
-  })
-  app.decorateRequest('verifyToken', function (this: FastifyRequest) {
-    const token = bearerToken(this) ?? this.cookies[COOKIE]
-    if (!token) return undefined
-    try {
-      const payload = app.jwt.verify<object>(token)
-      return isToken.Check(payload) ? payload : undefined
-    } catch {
-      return undefined
+const VERIFY = {
+  algorithms: ['HS256' as const],
+  requiredClaims: ['exp'],
+  // Clients send the same token many times; what is kept still ends when the token does.
+  cache: 10_000,
+}
+
+/**
+ * Signs and checks tokens: HS256 alone, `exp` demanded (decisions, section 4). A previous secret
+ * checks only, so that its tokens live on while the secret is exchanged.
+ */
+export default fp<Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'>>(
+  async (app, { jwtSecret, jwtSecretPrevious }) => {
+    await app.register(cookie)
+    await app.register(jwt, {
+      secret: jwtSecret,
+      sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
+      verify: VERIFY,
+    })
+    const keys = [app.jwt]
+    if (jwtSecretPrevious) {
+      await app.register(jwt, { secret: jwtSecretPrevious, namespace: 'previous', verify: VERIFY })
+      keys.push((app.jwt as unknown as { previous: JWT }).previous)
     }
-  })
-})
+
+    app.decorateRequest('verifyToken', function (this: FastifyRequest) {
+      const token = bearerToken(this) ?? this.cookies[COOKIE]
+      if (!token) return undefined
+      for (const key of keys) {
+        try {
+          const payload = key.verify<object>(token)
+          return isToken.Check(payload) ? payload : undefined
+        } catch {
+          // Perhaps the other one's.
+        }
+      }
+      return undefined
+    })
+  },
+)
 
 const isToken = TypeCompiler.Compile(Token)
 
