@@ -10,22 +10,22 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
-import type { Sql } from './db.js'
 import docs from './docs.js'
 import headers, { API_HEADERS } from './headers.js'
 import healthRoutes from './health.js'
 import { logOptions, logRequests } from './log.js'
+import metrics from './metrics.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
-import { openPool } from './pool.js'
+import { openPool, type Pool } from './pool.js'
 import { type Imagenes, imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
 import { validatorCompiler } from './validation.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    sql: Sql
+    sql: Pool
     passwords: Passwords
     verifyCaptcha: VerifyCaptcha
     imagenes: Imagenes
@@ -76,6 +76,7 @@ export async function buildApp(
   parseJsonBodies(app, config.bodyLimit)
   answerFailures(app, config.bodyLimit)
   logRequests(app)
+  if (config.metrics) await app.register(metrics, config)
   await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
   await app.register(docs)

@@ -115,6 +115,7 @@ const Environment = Type.Object({
   ),
   LOGIN_RATE_LIMIT: Type.Optional(integer('of login attempts a minute ', 0, 1_000_000)),
   AUTHORIZATION: Type.Optional(choice('enforced', 'client')),
+  METRICS: Type.Optional(choice('true', 'false')),
 })
 type Environment = StaticDecode<typeof Environment>
 
@@ -169,6 +170,7 @@ function fromEnvironment(env: Environment) {
     logLevel: env.LOG_LEVEL ?? 'info',
     loginRateLimit: env.LOGIN_RATE_LIMIT ?? 30,
     authorization: env.AUTHORIZATION ?? 'enforced',
+    metrics: env.METRICS === 'true',
     administrador:
       env.ADMIN_USERNAME && env.ADMIN_PASSWORD && env.ADMIN_EMAIL
         ? {

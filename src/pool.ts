@@ -12,6 +12,12 @@ const QUERY_TIMEOUT = 4500
 const REPLACE_INTERVAL = 250
 const REPLACED_GRACE = 10_000
 
+/**
+ * The pool, and how many of its queries run and how many wait. They are written ahead to the
+ * connections, so that this tells how many must wait at least, and not which.
+ */
+export type Pool = Sql & { usage(): { running: number; waiting: number } }
+
 type PoolConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrepare'>
 
 /**
@@ -24,7 +30,8 @@ type PoolConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrep
  * that the server ended fails the first query after it is back (`closed()` in its connection.js
  * leaves both states behind). The replaced pool works off what it has.
  */
-export function openPool(config: PoolConfig): Sql {
+export function openPool(config: PoolConfig): Pool {
+  const pending = new Set<Pending>()
   const pools = new Set<Sql>()
   let replacement: NodeJS.Timeout | undefined
   let openedAt = 0
@@ -62,33 +69,44 @@ export function openPool(config: PoolConfig): Sql {
     await Promise.all([...pools].map((pool) => close(pool, timeout)))
   }
 
-  return new Proxy(current, {
+  function usage() {
+    const running = Math.min(pending.size, config.databasePoolMax)
+    return { running, waiting: pending.size - running }
+  }
+
+  const own: Record<string | symbol, unknown> = { end, usage }
+  return new Proxy(current as Pool, {
     apply: (_target, _this, args) => {
       const pool = current
-      return limit(Reflect.apply(pool, undefined, args), () => onLoss(pool))
+      return limit(Reflect.apply(pool, undefined, args), pending, () => onLoss(pool))
     },
-    get: (_target, key) => (key === 'end' ? end : Reflect.get(current, key)),
+    get: (_target, key) => own[key] ?? Reflect.get(current, key),
   })
 }
 
 /**
  * Gives a query its time limit. It is sent when it is awaited, and not at all where it is a part of
- * another; `onSilence` is called when the limit is reached.
+ * another; from then on it is in `pending` until it has its answer. `onSilence` is called when the
+ * limit is reached.
  */
-function limit(query: unknown, onSilence: () => void) {
+function limit(query: unknown, pending: Set<Pending>, onSilence: () => void) {
   if (!(query instanceof Promise)) return query
   const { then } = query
-  const pending = query as Promise<unknown> & Pending
+  const own = query as Promise<unknown> & Pending
   let timer: NodeJS.Timeout | undefined
-  const settled = () => clearTimeout(timer)
+  const settled = () => {
+    clearTimeout(timer)
+    pending.delete(own)
+  }
   return Object.assign(query, {
     // biome-ignore lint/suspicious/noThenProperty: a query is a promise, and this is where it starts
     then(...handlers: Parameters<typeof then>) {
       if (!timer) {
         timer = setTimeout(() => {
-          abandon(pending)
+          abandon(own)
           onSilence()
         }, QUERY_TIMEOUT)
+        pending.add(own)
         then.call(query, settled, settled)
       }
       return then.apply(query, handlers)

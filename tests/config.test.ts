@@ -43,6 +43,7 @@ describe('loadConfig', () => {
       logLevel: 'info',
       loginRateLimit: 30,
       authorization: 'enforced',
+      metrics: false,
       administrador: undefined,
     })
   })
@@ -56,7 +57,13 @@ describe('loadConfig', () => {
       'AUTHORIZATION',
       'JWT_SECRET_PREVIOUS',
     ]
-    const admin = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL', 'CAPTCHA_VERIFY_URL']
+    const admin = [
+      'METRICS',
+      'ADMIN_USERNAME',
+      'ADMIN_PASSWORD',
+      'ADMIN_EMAIL',
+      'CAPTCHA_VERIFY_URL',
+    ]
     const empty = [...names, ...more, ...admin].map((name) => [name, ''])
     expect(load(Object.fromEntries(empty))).toEqual(load())
   })
@@ -79,6 +86,7 @@ describe('loadConfig', () => {
       ADMIN_EMAIL: 'raiz@ejemplo.com',
       LOGIN_RATE_LIMIT: '0',
       AUTHORIZATION: 'client',
+      METRICS: 'true',
     }
     expect(load(env)).toEqual({
       databaseUrl: NEEDED.DATABASE_URL,
@@ -102,6 +110,7 @@ describe('loadConfig', () => {
       logLevel: 'warn',
       loginRateLimit: 0,
       authorization: 'client',
+      metrics: true,
       administrador: {
         strNombreUsuario: 'raiz',
         strPwd: 'x'.repeat(72),

@@ -9,6 +9,8 @@ export interface Passwords {
   hash(plain: string): Promise<string>
   /** Whether `plain` is the password that `hash` was made of. */
   compare(plain: string, hash: string): Promise<boolean>
+  /** How many hashes wait for a thread. */
+  waiting(): number
   close(): Promise<void>
 }
 
@@ -40,6 +42,7 @@ export function startPasswords(): Passwords {
   return {
     hash: async (plain) => (await run({ plain })) as string,
     compare: async (plain, hash) => (await run({ plain, hash })) as boolean,
+    waiting: () => pool.queueSize,
     close: () => pool.destroy(),
   }
 }

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import { ADMIN, testApp } from './app.js'
+
+const { app, call, config } = await testApp({ METRICS: 'true', DATABASE_POOL_MAX: '2' })
+
+/** The value of each line, by name and labels. */
+async function read() {
+  const { statusCode, headers, body } = await app.inject('/metrics')
+  expect(statusCode).toBe(200)
+  expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
+  const lines = body.split('\n').filter((line) => line && !line.startsWith('#'))
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.split(' ').at(-1)]),
+  )
+}
+const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
+
+it('is not there unless it is asked for', async () => {
+  const without = await testApp({ METRICS: 'false', DATABASE_URL: config.databaseUrl })
+  expect((await without.call('GET', '/metrics')).status).toBe(404)
+})
+
+it('counts requests by route and status, never by path', async () => {
+  await call('GET', '/api/usuario/1')
+  await call('GET', '/api/usuario/999')
+  await call('GET', '/api/usuario/1', undefined, { token: null })
+  await call('GET', '/api/lo-que-sea')
+  const metrics = await read()
+  const usuario = 'method="GET",route="/api/usuario/:id"'
+  expect(metrics.get(count(`${usuario},status="200"`))).toBe('1')
+  expect(metrics.get(count(`${usuario},status="404"`))).toBe('1')
+  expect(metrics.get(count(`${usuario},status="401"`))).toBe('1')
+  expect(metrics.get(count('method="GET",route="none",status="404"'))).toBe('1')
+  expect([...metrics.keys()].join('\n')).not.toMatch(/lo-que-sea|999/)
+})
+
+it('tells what the pool has to do', async () => {
+  const pool = ['running', 'waiting'].map((state) => `llavero_database_queries{state="${state}"}`)
+  const sleeping = Array.from({ length: 5 }, async () => app.sql`select pg_sleep(0.3)`)
+  await new Promise((done) => setTimeout(done, 150))
+  const busy = await read()
+  expect(pool.map((name) => busy.get(name))).toEqual(['2', '3'])
+  expect(busy.get('llavero_database_pool_max')).toBe('2')
+  await Promise.all(sleeping)
+  const idle = await read()
+  expect(pool.map((name) => idle.get(name))).toEqual(['0', '0'])
+})
+
+it('tells how many hashes wait', async () => {
+  const hashes = Array.from({ length: 6 }, () => app.passwords.hash(ADMIN.strPwd))
+  expect(Number((await read()).get('llavero_password_hashes_waiting'))).toBeGreaterThanOrEqual(2)
+  await Promise.all(hashes)
+  expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')
+})
+
+it('tells of the process and its event loop', async () => {
+  const metrics = await read()
+  for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds']) {
+    expect(Number(metrics.get(name))).toBeGreaterThan(0)
+  }
+})
