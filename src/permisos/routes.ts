@@ -4,11 +4,11 @@ import { Failure } from '../failure.js'
 import { Page } from '../fields.js'
 import { Confirmacion, ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
+import { listPermisos } from './listado.js'
 import { keepMapas } from './mapa.js'
 import {
   deletePermiso,
   insertPermiso,
-  listPermisos,
   listPermisosByPerfil,
   replacePermisos,
   updatePermiso,
