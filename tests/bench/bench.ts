@@ -12,12 +12,12 @@ export type Bench = Awaited<ReturnType<typeof startBench>>
 export interface Options {
   /** How long a single measurement takes. */
   seconds: number
-  /** The container image whose size is wanted. */
-  image?: string | undefined
+  /** Whether container images are to be built, for their sizes. */
+  images: boolean
 }
 
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
-export async function startBench({ seconds, image }: Options) {
+export async function startBench({ seconds, images }: Options) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
   const database = await startPostgres({ dataDir: join(folder, 'postgres') })
   const captcha = await startCaptcha()
@@ -41,7 +41,7 @@ export async function startBench({ seconds, image }: Options) {
 
   return {
     seconds,
-    image,
+    images,
     folder,
     database: { pid: database.pid, version: String(version?.version), url },
     createDatabase,

@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- --only map|login|matrix|lists|start] [--seconds N] [--json FILE]
- * [--image NAME]`: measures the compiled service beside references in the same run and prints tables in Markdown.
+ * [--images]`: measures the compiled service beside references in the same run and prints tables in
+ * Markdown; with --images it also builds container images, for their sizes.
  */
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg, totalmem } from 'node:os'
@@ -20,7 +21,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     seconds: { type: 'string', default: '2' },
     json: { type: 'string' },
-    image: { type: 'string' },
+    images: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
@@ -31,7 +32,7 @@ if (chosen.length === 0 || !(seconds >= 1)) {
 }
 const begin = performance.now()
 const loadBefore = Number((loadavg()[0] ?? 0).toFixed(2))
-const bench = await startBench({ seconds, image: values.image })
+const bench = await startBench({ seconds, images: values.images })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => bench.stop().finally(() => process.exit(1)))
 }

@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type { Bench } from '../bench.js'
 import { mapRequests } from '../data.js'
+import { imageSizes } from '../images.js'
 import { alternate, residentMb, spread } from '../measure.js'
 import { SERVERS } from '../processes.js'
 import type { Section } from '../report.js'
@@ -32,7 +31,7 @@ export async function start(bench: Bench): Promise<Section> {
   })
   const of = (name: Way, what: 'startMs' | 'idle' | 'worked') =>
     spread(results[name].map((result) => result[what]))
-  const image = bench.image && (await imageMb(bench.image))
+  const images = bench.images ? await imageSizes() : undefined
   return {
     title: 'Start and size',
     about:
@@ -44,14 +43,8 @@ export async function start(bench: Bench): Promise<Section> {
       'start, ms': of(name, 'startMs'),
       'idle, MB': of(name, 'idle'),
       'after the maps, MB': of(name, 'worked'),
-      'image, MB': name === 'service' ? (image ?? '') : '',
+      'image, MB': images?.[name] ?? '',
     })),
     goals: [],
   }
-}
-
-async function imageMb(image: string) {
-  const args = ['image', 'inspect', '--format', '{{.Size}}', image]
-  const { stdout } = await promisify(execFile)('docker', args)
-  return Number(stdout) / 1e6
 }
