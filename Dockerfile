@@ -9,8 +9,11 @@ RUN npm run build
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# No production dependency has an install script that it needs.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf /root/.npm
+# No production dependency has an install script that it needs. Shell scripts, commands and source
+# maps that packages bring along have no use there.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf /root/.npm \
+  && find node_modules \( -name '*.sh' -o -name '*.map' -o -name .bin -o -name .husky \) -prune \
+    -exec rm -rf {} +
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
