@@ -182,12 +182,12 @@ const EXAMPLES: Record<FailureCode, string> = {
 
 /** The failures that a route can have whatever it does. */
 function expectedFailures({ method, schema, config }: RouteOptions): FailureCode[] {
+  // A body is read, and may be refused, where none is asked for too.
+  const readsBody = method !== 'GET'
   return [
     'unexpected',
     ...(config?.access === 'public' ? [] : (['unauthenticated', 'forbidden'] as const)),
     ...(schema?.params || schema?.querystring ? (['malformed'] as const) : []),
-    ...(schema?.body && method !== 'GET'
-      ? (['malformed', 'tooLarge', 'unsupported'] as const)
-      : []),
+    ...(readsBody ? (['malformed', 'tooLarge', 'unsupported'] as const) : []),
   ]
 }

@@ -95,6 +95,16 @@ describe('/docs/json', () => {
     expect(without).toEqual([])
   })
 
+  it('shows what a body is refused for, where none is asked for too', () => {
+    const without = documented().filter((name) => {
+      const { requestBody, responses } = operation(name)
+      // The two with an image have the 500 of the contract for a body too large.
+      const tooLarge = requestBody && name.includes('usuario') ? 500 : 413
+      return !name.startsWith('GET') && [400, 415, tooLarge].some((status) => !responses[status])
+    })
+    expect(without).toEqual([])
+  })
+
   it('shows both failure bodies where the contract has them', () => {
     const schemaOf = (name: string, status: number) =>
       resolve(operation(name).responses[status].content['application/json'].schema)
