@@ -62,6 +62,11 @@ export async function buildApp(
         .send(UNREADABLE),
   })
 
+  // Node's own answer to an expectation other than 100-continue is a bare 417.
+  app.server.on('checkExpectation', (request, response) => {
+    app.server.emit('request', request, response)
+  })
+
   const sql = openPool(config)
   const passwords = startPasswords()
   app.addHook('onClose', async () => {

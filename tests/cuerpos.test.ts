@@ -36,13 +36,25 @@ interface Sent {
   close?: boolean
   session?: boolean
   type?: string
+  expectation?: string
 }
 
 /** Sends all of `body` before it looks at the answer, as ordinary clients do. */
 async function send(method: string, path: string, body: Buffer | string, sent: Sent = {}) {
-  const { chunked = false, close = false, session = true, type = 'application/json' } = sent
+  const {
+    chunked = false,
+    close = false,
+    session = true,
+    type = 'application/json',
+    expectation,
+  } = sent
   const length = chunked ? {} : { 'content-length': Buffer.byteLength(body) }
-  const headers = { 'content-type': type, ...(session && { cookie }), ...length }
+  const headers = {
+    'content-type': type,
+    ...(session && { cookie }),
+    ...(expectation && { expect: expectation }),
+    ...length,
+  }
   const request = httpRequest(address + path, { method, headers, agent: close ? false : undefined })
   const answered = new Promise<{ status: number | undefined; body: any }>((resolve, reject) => {
     request.on('error', reject)
@@ -137,6 +149,16 @@ describe('fetch', () => {
       expect(await put({}, large(bytes))).toEqual(NO_SESSION)
       expect(await put({}, stream(bytes))).toEqual(NO_SESSION)
     }
+  })
+})
+
+describe('an expectation that nobody knows', () => {
+  it('is as none at all', async () => {
+    const sent = { expectation: 'paciencia' }
+    expect(await send('PUT', '/api/perfil/1', 'null', sent)).toEqual(
+      A(400, 'El nombre es obligatorio'),
+    )
+    expect(await send('PUT', '/api/perfil/1', large(MIB + 1), sent)).toEqual(TOO_LARGE)
   })
 })
 
