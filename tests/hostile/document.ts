@@ -1,0 +1,101 @@
+import { METHODS } from 'node:http'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+/** What is read of a JSON Schema. */
+export interface Schema {
+  type?: string
+  enum?: unknown[]
+  examples?: unknown[]
+  format?: string
+  items?: Schema
+  required?: string[]
+  properties?: Record<string, Schema>
+}
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query'
+  schema: Schema
+}
+
+export interface Operation {
+  /** `METHOD /path`. */
+  name: string
+  methods: string[]
+  path: string
+  parameters: Parameter[]
+  body: Schema | undefined
+  isPublic: boolean
+  /** What checks the body, by declared status. */
+  answers: Map<number, ValidateFunction<any>>
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+
+/** The operations of an OpenAPI document, each with validators that take no undeclared key. */
+export function operationsOf(document: any): Operation[] {
+  return Object.entries<any>(document.paths).flatMap(([path, item]) =>
+    Object.entries<any>(item).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      methods: method === 'get' ? ['GET', 'GET', 'GET', 'HEAD'] : [method.toUpperCase()],
+      path,
+      parameters: operation.parameters ?? [],
+      body: operation.requestBody?.content['application/json'].schema,
+      isPublic: operation.security?.length === 0,
+      answers: answersOf(operation.responses),
+    })),
+  )
+}
+
+/** What no operation answers: methods that the document never has, and paths below its own. */
+export function unroutedOf(document: any): Operation[] {
+  const used = Object.values<object>(document.paths).flatMap(Object.keys)
+  const unused = METHODS.filter(
+    (method) => !['HEAD', 'CONNECT', ...used.map(upper)].includes(method),
+  )
+  const answers = new Map([400, 404, 413, 415].map((status) => [status, ajv.compile<any>(FAILURE)]))
+  return Object.keys(document.paths).flatMap((path) =>
+    [
+      { path, methods: unused },
+      { path: `${path}/{x}/{y}`, methods: used.map(upper) },
+    ].map(({ path, methods }) => ({
+      name: `not declared: ${path}`,
+      methods,
+      path,
+      parameters: [...path.matchAll(/{(\w+)}/g)].map(([, name = '']) => ({
+        name,
+        in: 'path' as const,
+        schema: { type: 'string' },
+      })),
+      body: {},
+      isPublic: false,
+      answers,
+    })),
+  )
+}
+
+const upper = (text: string) => text.toUpperCase()
+
+const FAILURE = closed({
+  type: 'object',
+  required: ['statusCode', 'message'],
+  properties: { statusCode: { type: 'integer' }, message: { type: 'string' } },
+})
+
+function answersOf(responses: Record<string, any>): Operation['answers'] {
+  return new Map(
+    Object.entries(responses).map(([status, { content }]) => [
+      Number(status),
+      ajv.compile<any>(closed(content?.['application/json'].schema ?? {})),
+    ]),
+  )
+}
+
+/** The same schema without room for keys that it does not name. */
+function closed(schema: any): any {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { example, examples, ...rest } = schema
+  const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, closed(value)]))
+  return 'properties' in inner ? { additionalProperties: false, ...inner } : inner
+}

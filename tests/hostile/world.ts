@@ -1,0 +1,109 @@
+import { createHmac } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { JWT_SECRET } from '../app.js'
+
+/** What every sequence of requests begins with: ids from 1 up to 8 in each table and some more. */
+const ROWS = `
+  insert into perfil ("strNombrePerfil")
+  values ('LIMITADO'), ('FUERTE'), ('VACÍO'), ('%_\\'), ('"'), ('\u202eÑ😀'), ('SIN USUARIOS');
+  insert into modulo ("strNombreModulo") values ('__PROTO__'), ('%_\\'), ('"'), ('\u202eÑ😀');
+  insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
+    "bitEliminar", "bitDetalle")
+  select perfil.id, modulo.id, true, true, true, modulo.id <> 3, perfil.id = 3
+  from perfil, modulo
+  where perfil.id in (2, 3) and modulo.id < 6;
+  insert into usuario ("strNombreUsuario", "strCorreo", "idPerfil", "strPwd", "idEstadoUsuario")
+  select nombre, nombre || '@ejemplo.com', perfil, "strPwd", nombre <> 'inactivo'
+  from usuario, (values ('limitado', 2), ('inactivo', 2), ('fuerte', 3), ('vacío', 4), ('raro', 5),
+    ('otro', 6), ('más', 7)) as nuevos (nombre, perfil);
+`
+
+/**
+ * A trigger notes every change of a row. The last note's id is exact and cheap to ask for: what a
+ * transaction notes that is rolled back is gone with it. Rows that requests add get ids from 100.
+ */
+const SETUP = `
+  create schema prueba;
+  create table prueba.cambios (id bigint generated always as identity primary key);
+  create function prueba.anotar() returns trigger language plpgsql as $$
+  begin
+    insert into prueba.cambios default values;
+    return null;
+  end
+  $$;
+  do $$
+  declare
+    v_tabla name;
+  begin
+    for v_tabla in select tablename from pg_tables where schemaname = 'public' loop
+      execute format('create table prueba.%I as table public.%1$I', v_tabla);
+      execute format('create trigger anotar after insert or update or delete on public.%I
+        for each row execute function prueba.anotar()', v_tabla);
+    end loop;
+  end
+  $$;
+  -- As a replica: no trigger fires, no foreign key is looked at.
+  create function prueba.restaurar() returns void language plpgsql
+  set session_replication_role = replica as $$
+  declare
+    v_tabla name;
+  begin
+    for v_tabla in select tablename from pg_tables where schemaname = 'public' loop
+      execute format('delete from public.%I', v_tabla);
+      execute format('insert into public.%I overriding system value table prueba.%1$I', v_tabla);
+    end loop;
+    perform setval(format('%I.%I', schemaname, sequencename)::regclass, 99)
+    from pg_sequences where schemaname = 'public';
+  end
+  $$;
+`
+
+/**
+ * Fills the database, where one administrator is already, who becomes the user that the document's
+ * example of a login names. `restore` makes the rows what they were at first; `changes` grows with
+ * every row that is added, changed or removed.
+ */
+export async function fillWorld({ sql, passwords }: FastifyInstance) {
+  await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('admin')}`
+  await sql.unsafe(ROWS + SETUP)
+  return {
+    restore: async () => {
+      await sql`select prueba.restaurar()`
+    },
+    changes: async () => {
+      const [row] = await sql`select coalesce(max(id), 0)::integer as id from prueba.cambios`
+      return row?.id as number
+    },
+  }
+}
+
+const soon = Math.floor(Date.now() / 1000) + 3600
+const administrator = { id: 1, idPerfil: 1, nombre: 'admin', exp: soon }
+const limited = { id: 2, idPerfil: 2, nombre: 'limitado', exp: soon }
+
+/** The tokens that requests come with, by who calls. */
+export const TOKENS = {
+  administrator: sign(administrator),
+  limited: sign(limited),
+  moved: sign({ ...limited, idPerfil: 1 }),
+  inactive: sign({ ...limited, id: 3 }),
+  gone: sign({ ...limited, id: 99 }),
+  ended: sign({ ...limited, ver: 7 }),
+  expired: sign({ ...administrator, exp: soon - 7200 }),
+  'without exp': sign({ ...administrator, exp: undefined }),
+  'of another shape': sign({ ...administrator, id: '1 or true', ver: -1 }),
+  'of another key': sign(administrator, { key: 'otro secreto de 32 caracteres o mas' }),
+  unsigned: sign(administrator, { alg: 'none' }),
+  garbage: 'e30.e30.%00',
+  none: undefined,
+}
+/** Those of them that a session goes with. */
+export const SESSIONS: Caller[] = ['administrator', 'limited', 'moved']
+export type Caller = keyof typeof TOKENS
+
+function sign(payload: object, { alg = 'HS256', key = JWT_SECRET } = {}) {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg, typ: 'JWT' })}.${part(payload)}`
+  const signature = createHmac('sha256', key).update(signed).digest('base64url')
+  return `${signed}.${alg === 'none' ? '' : signature}`
+}
