@@ -29,6 +29,8 @@ declare module 'fastify' {
     passwords: Passwords
     verifyCaptcha: VerifyCaptcha
     imagenes: Imagenes
+    /** Whether the service is about to stop: it is not ready any more. */
+    leaving: boolean
   }
 }
 
@@ -76,6 +78,7 @@ export async function buildApp(
   app.decorate('passwords', passwords)
   app.decorate('verifyCaptcha', captchaVerifier(config))
   app.decorate('imagenes', imageHost(config.cloudinary))
+  app.decorate('leaving', false)
 
   app.setValidatorCompiler(validatorCompiler)
   parseJsonBodies(app, config.bodyLimit)

@@ -8,10 +8,6 @@ const Estado = Type.Object({ status: Type.Literal('ok') })
 /** `/health/live`: the process answers. `/health/ready`: it can serve, and is not shutting down. */
 const healthRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  let closing = false
-  app.addHook('preClose', async () => {
-    closing = true
-  })
 
   app.route({
     method: 'GET',
@@ -27,7 +23,7 @@ const healthRoutes: RoutePlugin = async (app) => {
     config: { access: 'public', failures: { unexpected: statusFailure(503, 'No disponible') } },
     schema: { hide: true, response: { 200: Estado } },
     handler: async () => {
-      if (closing) throw new Failure('unavailable', 'No disponible')
+      if (app.leaving) throw new Failure('unavailable', 'No disponible')
       await sql`select 1`
       return { status: 'ok' as const }
     },

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { buildApp } from './app.js'
 import type { Config } from './config.js'
+import { drainer } from './drain.js'
 import { migrate } from './migrate.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
@@ -24,11 +25,13 @@ export async function serve(config: Config, options?: { logStream?: Writable }):
     const applied = await migrate(app.sql)
     app.log.info({ applied }, 'database is up to date')
     if (config.administrador) await ensureAdministrador(app, config.administrador)
+    const drain = drainer(app)
     const address = await app.listen({ host: config.host, port: config.port })
     return {
       address,
       close: async () => {
         const timer = setTimeout(() => app.server.closeAllConnections(), GRACE)
+        await drain()
         await app.close().finally(() => clearTimeout(timer))
       },
     }

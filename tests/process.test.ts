@@ -245,6 +245,28 @@ describe('SIGTERM', () => {
     ])
   })
 
+  it('answers once more on an idle connection, and ends it', async () => {
+    const { child, address, ended } = await start({})
+    const [used, unused] = [await open(address), await open(address)]
+    const ask = () => used.socket.write('GET /api/modulo/list HTTP/1.1\r\nHost: x\r\n\r\n')
+    ask()
+    await expect.poll(used.received).toMatch(/\}$/)
+
+    const signalled = Date.now()
+    child.kill('SIGTERM')
+    while (!(await isRefused(address))) await sleep(20)
+    await sleep(500)
+    ask()
+    await once(used.socket, 'close')
+    const [first, second] = used.received().split(/(?=HTTP\/1\.1 )/)
+    expect(first).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: keep-alive\r\n/is)
+    expect(second).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/is)
+
+    expect(await ended).toEqual({ code: 0, signal: null, stderr: '' })
+    expect(Date.now() - signalled).toBeLessThan(5000)
+    unused.socket.destroy()
+  })
+
   it('ends with 0 within 10 s beside connections that hang', async () => {
     const { child, address, ended } = await start({})
     const silent = await open(address)

@@ -1,0 +1,240 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCaptcha } from '../../src/dev/captcha.js'
+import { cloneDatabase } from '../app.js'
+import { COMPILED, type Environment, killAll, start } from '../service.js'
+import { freePort, installed, run } from './program.js'
+
+const ADMIN = {
+  ADMIN_USERNAME: 'raiz',
+  ADMIN_PASSWORD: 'clave de prueba',
+  ADMIN_EMAIL: 'raiz@ejemplo.com',
+}
+const CLIENTS = 20
+
+type Replica = Awaited<ReturnType<typeof start>>
+
+interface Proxy {
+  name: string
+  program: string
+  /** Its configuration, for replicas on 127.0.0.1:3001 and :3002 and itself on 127.0.0.1:8080. */
+  readConfig(): Promise<string>
+  args(file: string, folder: string): string[]
+}
+
+const template = (name: string) => readFile(new URL(`./proxies/${name}`, import.meta.url), 'utf8')
+
+/** What the proxy of compose.yaml runs with. */
+async function composeCaddyfile() {
+  const compose = await readFile(new URL('../../compose.yaml', import.meta.url), 'utf8')
+  const [, caddyfile = ''] = /<<END\n(.*?)\n *END\n/s.exec(compose) ?? []
+  return caddyfile
+    .replace(/^( *):8080 \{/m, '$1http://127.0.0.1:8080 {')
+    .replace('app1:3000', '127.0.0.1:3001')
+    .replace('app2:3000', '127.0.0.1:3002')
+}
+
+const PROXIES: Proxy[] = [
+  {
+    name: 'nginx',
+    program: 'nginx',
+    readConfig: () => template('nginx.conf'),
+    args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
+  },
+  {
+    name: 'nginx with a connection for each request',
+    program: 'nginx',
+    readConfig: async () => (await template('nginx.conf')).replace(/^ *keepalive .*/m, ''),
+    args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
+  },
+  {
+    name: 'HAProxy',
+    program: 'haproxy',
+    readConfig: () => template('haproxy.cfg'),
+    args: (file) => ['-db', '-f', file],
+  },
+  {
+    name: 'the Caddy of compose.yaml',
+    program: 'caddy',
+    readConfig: composeCaddyfile,
+    args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
+  },
+]
+
+let captcha: Awaited<ReturnType<typeof startCaptcha>>
+
+beforeAll(async () => {
+  captcha = await startCaptcha()
+})
+afterAll(() => captcha.close())
+
+/** The proxy in front of two ports, in a folder of its own. */
+async function startProxy({ program, readConfig, args }: Proxy, ports: number[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'llavero-proxy-'))
+  const port = await freePort()
+  const file = join(folder, 'proxy.conf')
+  const addresses: Record<string, number | undefined> = {
+    3001: ports[0],
+    3002: ports[1],
+    8080: port,
+  }
+  const config = (await readConfig()).replace(
+    /127\.0\.0\.1:(\d+)/g,
+    (_, name) => `127.0.0.1:${addresses[name]}`,
+  )
+  await writeFile(file, config)
+  const env = { HOME: folder }
+  const running = await run(installed(program) ?? '', args(file, folder), {
+    port,
+    cwd: folder,
+    env,
+  })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      await running.stop()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+interface Answer {
+  status: number
+  body: any
+}
+
+/** One request on the agent's connections; where no answer comes, the status is 0. */
+function send(agent: Agent, url: string, method: string, token: string, body?: object) {
+  return new Promise<Answer>((done) => {
+    const fail = (error: Error) => done({ status: 0, body: error.message })
+    const sent = request(url, {
+      agent,
+      method,
+      headers: {
+        cookie: `auth_token=${token}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+    })
+    sent.on('error', fail)
+    sent.on('response', async (response) => {
+      const received = await text(response).catch(String)
+      try {
+        done({ status: response.statusCode ?? 0, body: JSON.parse(received) })
+      } catch {
+        done({ status: response.statusCode ?? 0, body: received })
+      }
+    })
+    sent.end(body && JSON.stringify(body))
+  })
+}
+
+/**
+ * Reads and writes from CLIENTS clients, each on a connection that it keeps, until `stop`, which
+ * gives how many were answered, how many modules were made, and what was not as it must be.
+ */
+function startLoad(url: string, token: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  const failures: unknown[] = []
+  let [answered, modulos, running] = [0, 0, true]
+
+  async function expectSuccess(method: string, path: string, body?: object) {
+    const answer = await send(agent, url + path, method, token, body)
+    const isGood = answer.status === 200 && answer.body.success === true
+    if (isGood) answered += 1
+    else failures.push({ method, path, ...answer })
+    return isGood
+  }
+
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    for (let n = 0; running; n++) {
+      await expectSuccess('GET', '/api/permisos/mis-permisos/1')
+      if (await expectSuccess('POST', '/api/modulo', { strNombreModulo: `M ${client} ${n}` }))
+        modulos += 1
+      await expectSuccess('GET', '/api/modulo?search=M')
+      const permisos = [{ idModulo: 1 + (n % 4), bitConsulta: true }]
+      await expectSuccess('POST', '/api/permisos/guardar-matriz', { idPerfil: 2, permisos })
+      const perfil = { strNombrePerfil: `P ${client} ${n}`, bitAdministrador: false }
+      await expectSuccess('PUT', '/api/perfil/3', perfil)
+      await sleep(10)
+    }
+  })
+  return {
+    stop: async () => {
+      running = false
+      await Promise.all(clients)
+      agent.destroy()
+      return { answered, modulos, failures }
+    },
+  }
+}
+
+describe.each(PROXIES)('two replicas behind $name', (proxy) => {
+  const isMissing = !installed(proxy.program)
+  const unless = isMissing ? ` (skipped: ${proxy.program} is not installed)` : ''
+  let sql: postgres.Sql
+  let env: Environment
+  const ports: number[] = []
+  const replicas: Replica[] = []
+  let url: string
+  let token: string
+
+  beforeAll(async () => {
+    if (isMissing) return
+    const database = await cloneDatabase()
+    sql = postgres(database, { max: 1, onnotice: () => {} })
+    env = { ...ADMIN, DATABASE_URL: database, CAPTCHA_VERIFY_URL: captcha.url }
+    ports.push(await freePort(), await freePort())
+    const starts = ports.map((port) => start({ ...env, PORT: `${port}` }, COMPILED))
+    replicas.push(...(await Promise.all(starts)))
+    await sql`insert into perfil ("strNombrePerfil") values ('Segundo'), ('Tercero')`
+    const running = await startProxy(proxy, ports)
+    afterAll(async () => {
+      await running.stop()
+      await killAll()
+      await sql.end()
+    })
+    url = running.url
+    const login = await send(new Agent(), `${url}/api/auth/login`, 'POST', '', {
+      strNombreUsuario: ADMIN.ADMIN_USERNAME,
+      strPwd: ADMIN.ADMIN_PASSWORD,
+      captchaToken: 'humano',
+    })
+    token = login.body.token
+  })
+
+  /** Ends a replica, starts it anew on its port, and waits until the proxy uses it again. */
+  async function restart(index: number) {
+    const old = replicas[index] as Replica
+    old.child.kill('SIGTERM')
+    expect(await old.ended).toEqual({ code: 0, signal: null, stderr: '' })
+    const fresh = await start({ ...env, PORT: `${ports[index]}` }, COMPILED)
+    replicas[index] = fresh
+    await expect.poll(() => fresh.readLog().includes('/api/'), { timeout: 15_000 }).toBe(true)
+  }
+
+  it.skipIf(isMissing)(`a rolling restart under load fails no request${unless}`, async () => {
+    const load = startLoad(url, token)
+    await sleep(500)
+    await restart(0)
+    await restart(1)
+    await sleep(500)
+    const { answered, modulos, failures } = await load.stop()
+    expect(failures).toEqual([])
+    expect(answered).toBeGreaterThan(100)
+    // Nor was any repeated that may not be.
+    const [row] = await sql`select count(*)::int from modulo where "strNombreModulo" like 'M %'`
+    expect(row).toEqual({ count: modulos })
+  })
+
+  it.skipIf(isMissing)(`the metrics are not proxied${unless}`, async () => {
+    const { status, body } = await send(new Agent(), `${url}/metrics`, 'GET', token)
+    // The proxy's own answer: the service's would be JSON.
+    expect({ status, body }).toEqual({ status: 404, body: expect.any(String) })
+  })
+})
