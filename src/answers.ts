@@ -87,9 +87,13 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
   })
 }
 
+/** When a client that was refused for lack of room may come again, in seconds. */
+const RETRY_AFTER = 5
+
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
   const answer = request.routeOptions.config?.failures?.[failure.code] ?? USUAL[failure.code]
   request.failureCode = failure.code
+  if (failure.code === 'busy') reply.header('retry-after', RETRY_AFTER)
   if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
   else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)
   return reply.code(answer.status).send(failureBody(answer, failure.message))
@@ -186,6 +190,7 @@ function expectedFailures({ method, schema, config }: RouteOptions): FailureCode
   const readsBody = method !== 'GET'
   return [
     'unexpected',
+    'busy',
     ...(config?.access === 'public' ? [] : (['unauthenticated', 'forbidden'] as const)),
     ...(schema?.params || schema?.querystring ? (['malformed'] as const) : []),
     ...(readsBody ? (['malformed', 'tooLarge', 'unsupported'] as const) : []),

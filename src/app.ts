@@ -16,6 +16,7 @@ import healthRoutes from './health.js'
 import { logOptions, logRequests } from './log.js'
 import metrics from './metrics.js'
 import moduloRoutes from './modulo/routes.js'
+import { shedOverload } from './overload.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
 import { openPool, type Pool } from './pool.js'
@@ -90,6 +91,7 @@ export async function buildApp(
   await app.register(docs)
 
   await app.register(async (guarded) => {
+    await shedOverload(guarded)
     guardRoutes(guarded, config)
     auditWrites(guarded)
     guarded.register(healthRoutes, { prefix: '/health' })

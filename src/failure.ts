@@ -24,6 +24,9 @@ export const forbidden = () =>
 /** What everybody is told who has no session, or no longer (decisions, section 2). */
 export const unauthenticated = () => new Failure('unauthenticated', 'Sesión no válida o expirada')
 
+/** The service has more to do than it can. */
+export const busy = () => new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
+
 /** A failure to be told to the client; `message` is its Spanish text. */
 export class Failure extends Error {
   constructor(

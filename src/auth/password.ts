@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { FixedQueue, Piscina } from 'piscina'
-import { Failure } from '../failure.js'
+import { busy } from '../failure.js'
 import type { HashTask } from './password-worker.js'
 
 /** Hashing and comparing of passwords, off the event loop. */
@@ -37,9 +37,7 @@ export function startPasswords(): Passwords {
   })
 
   const run = async (task: HashTask) => {
-    if (pool.queueSize >= MAX_WAITING) {
-      throw new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
-    }
+    if (pool.queueSize >= MAX_WAITING) throw busy()
     return pool.run(task)
   }
 

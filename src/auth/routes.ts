@@ -24,12 +24,12 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     url: '/login',
     config: {
       access: 'public',
+      waitsOutside: true,
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit },
       failures: {
         unauthenticated: statusFailure(401),
         tooMany: statusFailure(429),
-        busy: statusFailure(503),
         unavailable: statusFailure(503),
       },
     },

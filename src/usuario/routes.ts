@@ -67,11 +67,11 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     url: '/',
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
+      waitsOutside: true,
       failures: {
         conflict: statusFailure(500),
         upload: statusFailure(500),
         tooLarge: statusFailure(500, 'La imagen es demasiado grande'),
-        busy: statusFailure(503),
       },
     },
     schema: {
@@ -97,12 +97,12 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     url: '/:id',
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
+      waitsOutside: true,
       failures: {
         conflict: statusFailure(500),
         upload: statusFailure(500, NO_ACTUALIZADO),
         tooLarge: statusFailure(500, NO_ACTUALIZADO),
         unexpected: statusFailure(500, NO_ACTUALIZADO),
-        busy: statusFailure(503),
       },
     },
     schema: {

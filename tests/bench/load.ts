@@ -11,7 +11,7 @@ export interface LoadRequest {
   method?: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
-  body?: string
+  body?: string | undefined
 }
 
 interface Target {
@@ -22,40 +22,54 @@ interface Target {
 
 export type Job =
   /** As many as go, over connections that each take turns at their own share of `requests`. */
-  | ({ kind: 'flood'; connections: number } & Target)
+  | ({ kind: 'flood'; connections: number; mayShed?: boolean } & Target)
   /** One after the other starts at even distances, whether or not the last one is answered. */
   | ({ kind: 'paced'; perSecond: number } & Target)
 
 export interface Load {
   /** Requests that were answered with 2xx. */
   answered: number
+  /** Those that were answered with 503, where the service may shed. */
+  shed: number
   /** Those that were answered with anything else or not at all, and how. */
   failed: number
   failures: string
   seconds: number
-  /** Of the paced ones: the time of each in milliseconds. */
+  /** The time of each answered one in milliseconds. */
   times: number[]
 }
 
-async function flood({ url, requests, seconds, connections }: Extract<Job, { kind: 'flood' }>) {
+async function flood(job: Extract<Job, { kind: 'flood' }>) {
+  const { url, requests, seconds, connections, mayShed = false } = job
   let client = 0
-  const result = await autocannon({
-    url,
-    connections,
-    duration: seconds,
-    timeout: 30,
-    setupClient: (each) => {
-      const own = client % connections
-      client += 1
-      each.setRequests(requests.filter((_, index) => index % connections === own))
-    },
+  const times: number[] = []
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const options: autocannon.Options = {
+      url,
+      connections,
+      duration: seconds,
+      timeout: 30,
+      setupClient: (each) => {
+        const own = client % connections
+        client += 1
+        each.setRequests(requests.filter((_, index) => index % connections === own))
+      },
+    }
+    autocannon(options, (error, result) => (error ? reject(error) : resolve(result))).on(
+      'response',
+      (_client, status, _bytes, ms) => {
+        if (status < 300) times.push(ms)
+      },
+    )
   })
+  const shed = mayShed ? (result.statusCodeStats?.['503']?.count ?? 0) : 0
   return {
     answered: result['2xx'],
-    failed: result.non2xx + result.errors,
+    shed,
+    failed: result.non2xx + result.errors - shed,
     failures: `${result['4xx']} 4xx, ${result['5xx']} 5xx, ${result.errors} connection errors`,
     seconds: result.duration,
-    times: [],
+    times,
   }
 }
 
@@ -73,7 +87,14 @@ async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind:
   agent.destroy()
   const good = times.filter((ms) => !Number.isNaN(ms))
   const failed = times.length - good.length
-  return { answered: good.length, failed, failures: 'other than 200', seconds, times: good }
+  return {
+    answered: good.length,
+    shed: 0,
+    failed,
+    failures: 'other than 200',
+    seconds,
+    times: good,
+  }
 }
 
 /** How long the answer took, in milliseconds; NaN for none with 200. */

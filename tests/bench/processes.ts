@@ -72,7 +72,7 @@ export interface Generator {
 }
 
 export function startGenerator(): Generator {
-  const child = fork(here('./load.ts'))
+  const child = fork(here('./load.ts'), { execArgv: ['--import', 'tsx'] })
   stopAtExit(child)
   const waiting = new Map<number, (load: Load) => void>()
   let id = 0

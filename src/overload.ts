@@ -1,0 +1,80 @@
+import underPressure from '@fastify/under-pressure'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { busy } from './failure.js'
+import { isApi } from './headers.js'
+
+/**
+ * Requests that the service works on at a time. Those that wait for the database have half a second
+ * or so before them then; 200 clients that each wait for their answers stay well below.
+ */
+const MAX_UNDER_WAY = 400
+/** The mean delay of the event loop, in milliseconds, with which no answer comes in time. */
+const MAX_LOOP_DELAY = 1000
+
+/** One for all: making an error costs more than anything else about a refusal. */
+const BUSY = busy()
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route waits for other services, and so must not take others' places. */
+    waitsOutside?: boolean
+  }
+  interface FastifyRequest {
+    isUnderWay: boolean
+  }
+}
+
+/**
+ * Refuses requests to the API of the instance with the Failure `busy` while it has more than it can
+ * do: health, documentation and metrics stay answerable. To be called before any other hook that
+ * costs something.
+ *
+ * The delay of the event loop is known only once a second, and says nothing of a queue in front of
+ * the database. So requests under way are counted too: a bound on them is one on the time that an
+ * accepted one takes. A body that is still coming in is not counted, nor an answer that is still
+ * being read: slow clients would take all the places.
+ */
+export async function shedOverload(app: FastifyInstance) {
+  const underWay = { here: 0, outside: 0 }
+
+  await app.register(underPressure, {
+    maxEventLoopDelay: MAX_LOOP_DELAY,
+    pressureHandler: (request) => {
+      if (isApi(request)) throw BUSY
+    },
+  })
+
+  const place = ({ routeOptions }: FastifyRequest) =>
+    routeOptions.config.waitsOutside ? 'outside' : 'here'
+
+  function enter(request: FastifyRequest) {
+    if (!isApi(request)) return
+    request.isUnderWay = true
+    underWay[place(request)] += 1
+  }
+
+  function leave(request: FastifyRequest) {
+    if (!request.isUnderWay) return
+    request.isUnderWay = false
+    underWay[place(request)] -= 1
+  }
+
+  app.decorateRequest('isUnderWay', false)
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (isApi(request) && underWay[place(request)] >= MAX_UNDER_WAY) throw BUSY
+    enter(request)
+    done()
+  })
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    leave(request)
+    done()
+  })
+  app.addHook('preValidation', (request, _reply, done) => {
+    enter(request)
+    done()
+  })
+  app.addHook('onSend', (request, _reply, _payload, done) => {
+    leave(request)
+    done()
+  })
+}

@@ -1,0 +1,136 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cloneDatabase } from '../app.js'
+import { authorization, JWT_SECRET, mapRequests, readData, seed } from '../bench/data.js'
+import type { Load, LoadRequest } from '../bench/load.js'
+import { p99, residentMb } from '../bench/measure.js'
+import {
+  type Generator,
+  SERVERS,
+  type Server,
+  startGenerator,
+  startServer,
+} from '../bench/processes.js'
+import { SECRETS } from '../service.js'
+
+const SECONDS = Number(process.env.OVERLOAD_SECONDS ?? 60)
+/** Clients that each wait for their answer: as many as a busy service has, and none is refused. */
+const CLIENTS = 200
+/** Ten times as many, and none of them heeds `Retry-After`. */
+const TOO_MANY = 10 * CLIENTS
+/** The bounds that the README states for 2 cores, in milliseconds and MB. */
+const LATENCY = 2000
+const MEMORY = 300
+/** Requests that the service works on at a time. */
+const UNDER_WAY = 400
+const BUSY = {
+  status: 503,
+  retryAfter: '5',
+  body: { statusCode: 503, message: 'Servicio ocupado. Intente de nuevo más tarde.' },
+}
+
+let folder: string
+let service: Server
+let generator: Generator
+let requests: LoadRequest[]
+let headers: Record<string, string>
+
+beforeAll(async () => {
+  const url = await cloneDatabase()
+  await seed(url, CLIENTS)
+  const { lectores, administradores } = await readData(url)
+  const [administrador] = administradores
+  if (!administrador) throw new Error('no administrator')
+  headers = authorization(administrador)
+  requests = mixed(lectores)
+  folder = await mkdtemp(join(tmpdir(), 'llavero-overload-'))
+  const env = { ...SECRETS, DATABASE_URL: url, JWT_SECRET, LOG_LEVEL: 'warn' }
+  service = await startServer(SERVERS.service, env, folder)
+  generator = startGenerator()
+})
+afterAll(async () => {
+  await generator?.stop()
+  await service?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Maps, lists and writes in turn, as many as there are clients. */
+function mixed(lectores: Parameters<typeof mapRequests>[0]) {
+  const each = mapRequests(lectores).flatMap((map, index): LoadRequest[] => [
+    map,
+    { path: `/api/permisos?page=${index + 1}`, headers },
+    { path: `/api/modulo?search=${index}`, headers },
+    {
+      method: 'POST',
+      path: '/api/permisos/guardar-matriz',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ idPerfil: index + 1, permisos: [{ idModulo: 1 }] }),
+    },
+  ])
+  return Array.from({ length: TOO_MANY }, (_, index) => each[index % each.length] as LoadRequest)
+}
+
+const flood = (connections: number, seconds: number, mayShed = false) =>
+  generator.run({ kind: 'flood', url: service.url, requests, connections, seconds, mayShed })
+
+async function get(path: string) {
+  const begin = performance.now()
+  const answer = await fetch(service.url + path, { headers })
+  const body = await answer.json()
+  const ms = performance.now() - begin
+  return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body, ms }
+}
+type Answer = Awaited<ReturnType<typeof get>>
+
+/** Asks again and again for as long as `load` takes. */
+async function during(load: Promise<unknown>, path: string) {
+  const answers: Answer[] = []
+  let isOver = false
+  const over = load.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    answers.push(await get(path))
+    await sleep(50)
+  }
+  await over
+  return answers
+}
+
+const rate = ({ seconds }: Load, count: number) => Math.round(count / seconds)
+
+it('sheds ten times what it can do, and keeps the time of what it accepts', async () => {
+  await flood(CLIENTS, 2)
+  const memory = residentMb(service.pid)
+  const usual = await flood(CLIENTS, 3)
+  const capacity = rate(usual, usual.answered)
+
+  const load = flood(TOO_MANY, SECONDS, true)
+  const [over, live, lists] = await Promise.all([
+    load,
+    during(load, '/health/live'),
+    during(load, '/api/perfil/list'),
+  ])
+  const memoryThen = residentMb(service.pid)
+  console.log(
+    `capacity ${capacity}/s with a p99 of ${Math.round(p99(usual.times))} ms; then ` +
+      `${rate(over, over.answered)}/s accepted with ${Math.round(p99(over.times))} ms, ` +
+      `${rate(over, over.shed)}/s shed; /health/live within ` +
+      `${Math.round(Math.max(...live.map(({ ms }) => ms)))} ms; ` +
+      `${Math.round(memory)} MB before, ${Math.round(memoryThen)} after`,
+  )
+
+  expect(over.shed).toBeGreaterThan(over.answered)
+  // A machine that does less than the README's takes longer for what is under way.
+  expect(p99(over.times)).toBeLessThan(Math.max(LATENCY, (4000 * UNDER_WAY) / capacity))
+  const refused = lists.find(({ status }) => status !== 200)
+  expect(refused).toEqual({ ...BUSY, ms: expect.any(Number) })
+  expect(lists.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
+  expect(live.filter(({ status, ms }) => status !== 200 || ms > 1000)).toEqual([])
+  expect(memoryThen).toBeLessThan(MEMORY)
+  expect(await get('/api/perfil/list')).toMatchObject({ status: 200 })
+  await flood(CLIENTS, 2)
+})

@@ -1,0 +1,88 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, testApp } from './app.js'
+
+/** Requests that the service works on at a time. */
+const UNDER_WAY = 400
+const BUSY = {
+  status: 503,
+  body: { statusCode: 503, message: 'Servicio ocupado. Intente de nuevo más tarde.' },
+  headers: { 'retry-after': '5' },
+}
+
+let test: Awaited<ReturnType<typeof testApp>>
+/** Verifications that wait for their answer. */
+const waiting: ServerResponse[] = []
+let isHanging = false
+const captcha = createServer((_request, response) => {
+  if (isHanging) waiting.push(response)
+  else response.end('{"success":true}')
+})
+
+beforeAll(async () => {
+  await new Promise<void>((done) => captcha.listen(0, '127.0.0.1', done))
+  const url = `http://127.0.0.1:${(captcha.address() as AddressInfo).port}`
+  test = await testApp({ CAPTCHA_VERIFY_URL: url })
+})
+afterAll(() => captcha.close())
+
+const list = () => test.call('GET', '/api/modulo/list')
+const login = () => test.call('POST', '/api/auth/login', { captchaToken: 'x' }, { token: null })
+
+/** Calls as often as the service has places, and gives the answers once `free` has been called. */
+async function fill(call: () => Promise<Answer>, free: () => unknown) {
+  const calls = Array.from({ length: UNDER_WAY }, call)
+  const oneMore = await call()
+  await free()
+  return { statuses: new Set((await Promise.all(calls)).map(({ status }) => status)), oneMore }
+}
+
+describe('requests that wait for the database', () => {
+  /** Fills the service with requests for a table that is locked; `others` is called meanwhile. */
+  async function fillWithLists(others: () => Promise<unknown>) {
+    const sql = postgres(test.config.databaseUrl, { max: 1, onnotice: () => {} })
+    const filled = await sql.begin(async (sql) => {
+      await sql`lock table modulo`
+      return fill(list, async () => {
+        await others()
+        await sql`rollback`
+      })
+    })
+    await sql.end()
+    return filled
+  }
+
+  it('are as many as there are places; one more is told to come again', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const { statuses, oneMore } = await fillWithLists(async () => {})
+      expect(oneMore).toMatchObject(BUSY)
+      expect(statuses).toEqual(new Set([200]))
+    }
+  })
+
+  it('leave health and documentation answerable', async () => {
+    await fillWithLists(async () => {
+      expect(await test.call('GET', '/health/live')).toMatchObject({ status: 200 })
+      expect(await test.call('GET', '/docs/json')).toMatchObject({ status: 200 })
+    })
+  })
+})
+
+describe('requests that wait for another service', () => {
+  it('are as many as there are places, and take none of the others', async () => {
+    isHanging = true
+    let lists: Answer | undefined
+    const { statuses, oneMore } = await fill(login, async () => {
+      lists = await list()
+      while (waiting.length < UNDER_WAY) await sleep(10)
+      isHanging = false
+      for (const response of waiting.splice(0)) response.end('{"success":false}')
+    })
+    expect(lists).toMatchObject({ status: 200 })
+    expect(oneMore).toMatchObject(BUSY)
+    expect(statuses).toEqual(new Set([400]))
+  })
+})
