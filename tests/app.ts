@@ -27,6 +27,9 @@ export interface Answer {
   headers: Record<string, unknown>
 }
 
+/** A pooler in front of the server, for the service's own connections. */
+const POOLER_URL = process.env.TEST_POOLER_URL
+
 /** Makes this file's own copy of the migrated database; dropped after its tests. */
 export async function cloneDatabase() {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
@@ -36,7 +39,7 @@ export async function cloneDatabase() {
     await server.unsafe(`drop database if exists ${name} with (force)`)
     await server.end()
   })
-  return databaseUrl(inject('serverUrl'), name)
+  return databaseUrl(POOLER_URL ?? inject('serverUrl'), name)
 }
 
 /**
@@ -58,6 +61,7 @@ export async function testApp(env: Record<string, string> = {}) {
     CAPTCHA_VERIFY_URL: captcha.url,
     CLOUDINARY_URL: images.cloudinaryUrl,
     LOGIN_RATE_LIMIT: '0',
+    ...(POOLER_URL && { DATABASE_PREPARE: 'false' }),
     ...env,
   })
   const app = await buildApp(config, { logStream })

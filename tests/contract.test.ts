@@ -764,7 +764,7 @@ it('keeps texts of 255 characters as given, whatever their bytes', async () => {
 
 describe('the session', () => {
   const now = Math.floor(Date.now() / 1000)
-  const payload = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: now, exp: now + 60 }
+  const payload = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: now, exp: now + 3600 }
 
   function jwt(changes: object = {}, alg = 'HS256', key = JWT_SECRET) {
     const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')

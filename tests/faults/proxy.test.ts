@@ -1,21 +1,16 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { cloneDatabase } from '../app.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
+import { ADMIN, login, send } from './client.js'
 import { freePort, installed, run } from './program.js'
 
-const ADMIN = {
-  ADMIN_USERNAME: 'raiz',
-  ADMIN_PASSWORD: 'clave de prueba',
-  ADMIN_EMAIL: 'raiz@ejemplo.com',
-}
 const CLIENTS = 20
 
 type Replica = Awaited<ReturnType<typeof start>>
@@ -104,36 +99,6 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
   }
 }
 
-interface Answer {
-  status: number
-  body: any
-}
-
-/** One request on the agent's connections; where no answer comes, the status is 0. */
-function send(agent: Agent, url: string, method: string, token: string, body?: object) {
-  return new Promise<Answer>((done) => {
-    const fail = (error: Error) => done({ status: 0, body: error.message })
-    const sent = request(url, {
-      agent,
-      method,
-      headers: {
-        cookie: `auth_token=${token}`,
-        ...(body && { 'content-type': 'application/json' }),
-      },
-    })
-    sent.on('error', fail)
-    sent.on('response', async (response) => {
-      const received = await text(response).catch(String)
-      try {
-        done({ status: response.statusCode ?? 0, body: JSON.parse(received) })
-      } catch {
-        done({ status: response.statusCode ?? 0, body: received })
-      }
-    })
-    sent.end(body && JSON.stringify(body))
-  })
-}
-
 /**
  * Reads and writes from CLIENTS clients, each on a connection that it keeps, until `stop`, which
  * gives how many were answered, how many modules were made, and what was not as it must be.
@@ -144,7 +109,7 @@ function startLoad(url: string, token: string) {
   let [answered, modulos, running] = [0, 0, true]
 
   async function expectSuccess(method: string, path: string, body?: object) {
-    const answer = await send(agent, url + path, method, token, body)
+    const answer = await send(method, url + path, { agent, token, ...(body && { body }) })
     const isGood = answer.status === 200 && answer.body.success === true
     if (isGood) answered += 1
     else failures.push({ method, path, ...answer })
@@ -200,12 +165,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
       await sql.end()
     })
     url = running.url
-    const login = await send(new Agent(), `${url}/api/auth/login`, 'POST', '', {
-      strNombreUsuario: ADMIN.ADMIN_USERNAME,
-      strPwd: ADMIN.ADMIN_PASSWORD,
-      captchaToken: 'humano',
-    })
-    token = login.body.token
+    token = await login(url)
   })
 
   /** Ends a replica, starts it anew on its port, and waits until the proxy uses it again. */
@@ -233,7 +193,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
   })
 
   it.skipIf(isMissing)(`the metrics are not proxied${unless}`, async () => {
-    const { status, body } = await send(new Agent(), `${url}/metrics`, 'GET', token)
+    const { status, body } = await send('GET', `${url}/metrics`)
     // The proxy's own answer: the service's would be JSON.
     expect({ status, body }).toEqual({ status: 404, body: expect.any(String) })
   })

@@ -1,0 +1,61 @@
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+export interface Answer {
+  status: number
+  body: any
+}
+
+/**
+ * One request, on a connection of its own unless `agent` keeps some. The body of the answer is read
+ * as JSON where it is that; where no answer comes, the status is 0.
+ */
+export function send(
+  method: string,
+  url: string,
+  { agent = new Agent(), token, body }: { agent?: Agent; token?: string; body?: object } = {},
+) {
+  return new Promise<Answer>((done) => {
+    const sent = request(url, {
+      agent,
+      method,
+      headers: {
+        ...(token && { cookie: `auth_token=${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+    })
+    sent.on('error', (error) => done({ status: 0, body: error.message }))
+    sent.on('response', async (response) => {
+      const received = await text(response).catch(String)
+      done({ status: response.statusCode ?? 0, body: parse(received) })
+    })
+    sent.end(body && JSON.stringify(body))
+  })
+}
+
+function parse(received: string) {
+  try {
+    return JSON.parse(received)
+  } catch {
+    return received
+  }
+}
+
+/** The environment that makes the first administrator, and what that user logs in with. */
+export const ADMIN = {
+  ADMIN_USERNAME: 'raiz',
+  ADMIN_PASSWORD: 'clave de prueba',
+  ADMIN_EMAIL: 'raiz@ejemplo.com',
+}
+export const CREDENTIALS = {
+  strNombreUsuario: ADMIN.ADMIN_USERNAME,
+  strPwd: ADMIN.ADMIN_PASSWORD,
+  captchaToken: 'humano',
+}
+
+/** Logs the first administrator in and gives the token. */
+export async function login(url: string): Promise<string> {
+  const { status, body } = await send('POST', `${url}/api/auth/login`, { body: CREDENTIALS })
+  if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
+  return body.token
+}

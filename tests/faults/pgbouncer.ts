@@ -1,0 +1,43 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { databaseUrl } from '../postgres.js'
+import { freePort, installed, run } from './program.js'
+
+/**
+ * Starts a PgBouncer with transaction pooling in front of the PostgreSQL at `serverUrl`, with
+ * `poolSize` connections to each of its databases, until the test is over. `url` is its own address.
+ */
+export async function startPgBouncer(serverUrl: string, poolSize: number) {
+  const folder = await mkdtemp(join(tmpdir(), 'llavero-pgbouncer-'))
+  const port = await freePort()
+  const { hostname, port: serverPort, username, password } = new URL(serverUrl)
+  const file = join(folder, 'pgbouncer.ini')
+  const login = `user=${decodeURIComponent(username)} password=${decodeURIComponent(password)}`
+  const lines = [
+    '[databases]',
+    `* = host=${hostname} port=${serverPort} ${login}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    'pool_mode = transaction',
+    `default_pool_size = ${poolSize}`,
+    'max_client_conn = 500',
+    // It refuses to stay root.
+    ...(process.getuid?.() === 0 ? ['user = nobody'] : []),
+  ]
+  await writeFile(file, lines.join('\n'), { mode: 0o600 })
+  const { readLog, stop } = await run(installed('pgbouncer') ?? '', [file], { port, cwd: folder })
+  onTestFinished(async () => {
+    await stop()
+    await rm(folder, { recursive: true })
+  })
+  return { url: `postgres://llavero:clave-de-nadie@127.0.0.1:${port}/`, readLog }
+}
+
+/** The same database, through a PgBouncer. */
+export const through = (pooler: { url: string }, database: string) =>
+  databaseUrl(pooler.url, new URL(database).pathname.slice(1))
