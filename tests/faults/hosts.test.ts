@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs'
+import { readdir, readlink } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cloneDatabase } from '../app.js'
+import { COMPILED, killAll, start } from '../service.js'
+import { ADMIN, type Answer, CREDENTIALS, login, send } from './client.js'
+
+const hasProc = existsSync('/proc/self/fd')
+const unless = hasProc ? '' : ' (skipped: there is no /proc here)'
+const CALLS = 20
+
+let service: Awaited<ReturnType<typeof start>>
+let token: string
+
+/** A host that does with each request what `behave` says at that time. */
+async function startHost() {
+  const host = { url: '', behave: (() => {}) as RequestListener }
+  const server = createServer((request, response) => host.behave(request, response))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  afterAll(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  host.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return host
+}
+
+const json =
+  (body: string): RequestListener =>
+  async (request, response) => {
+    if (!request.readableEnded) await text(request)
+    response.end(body)
+  }
+
+/** What hosts do that are in trouble; the first three keep their caller waiting. */
+const TROUBLES: RequestListener[] = [
+  // What is sent is not even read, and a large body stands still.
+  (request) => request.pause(),
+  (request) => request.resume(),
+  (request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const timer = setInterval(() => response.write(' '), 200)
+    response.on('close', () => clearInterval(timer))
+  },
+  (request) => request.socket.destroy(),
+  json('<html>'),
+]
+/** Of CALLS calls, how many are kept waiting. */
+const WAITING = (CALLS / TROUBLES.length) * 3
+
+let captcha: Awaited<ReturnType<typeof startHost>>
+let images: Awaited<ReturnType<typeof startHost>>
+
+beforeAll(async () => {
+  captcha = await startHost()
+  captcha.behave = json('{"success":true}')
+  images = await startHost()
+  service = await start(
+    {
+      ...ADMIN,
+      DATABASE_URL: await cloneDatabase(),
+      CAPTCHA_VERIFY_URL: captcha.url,
+      CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${encodeURIComponent(images.url)}`,
+      LOGIN_RATE_LIMIT: '0',
+    },
+    COMPILED,
+  )
+  afterAll(killAll)
+  token = await login(service.address)
+  // From here on the pool has all its connections.
+  await Promise.all(Array.from({ length: 40 }, () => get('/api/modulo/list')))
+})
+
+const get = (path: string) => send('GET', service.address + path, { token })
+
+/** The sockets that the service has open. */
+async function countSockets() {
+  const folder = `/proc/${service.child.pid}/fd`
+  const names = await readdir(folder)
+  const targets = await Promise.all(names.map((n) => readlink(`${folder}/${n}`).catch(() => '')))
+  return targets.filter((target) => target.startsWith('socket:')).length
+}
+
+async function timed(call: Promise<Answer>) {
+  const begin = performance.now()
+  const answer = await call
+  return { answer, ms: performance.now() - begin }
+}
+
+/** Gives all the answers of `calls`, and those of ordinary requests that were made meanwhile. */
+async function meanwhile(calls: Promise<Answer>[]) {
+  let running = true
+  const others: Awaited<ReturnType<typeof timed>>[] = []
+  const paths = ['/api/modulo/list', '/api/permisos/mis-permisos/1', '/health/ready']
+  const loops = paths.map(async (path) => {
+    while (running) {
+      others.push(await timed(get(path)))
+      await sleep(20)
+    }
+  })
+  const results = await Promise.all(calls.map(timed))
+  running = false
+  await Promise.all(loops)
+  return { results, others }
+}
+
+/** Expects `calls` to fail with `failure`, at once or after `limit` ms, and to harm no other request. */
+async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: number) {
+  const { results, others } = await meanwhile(calls)
+  expect(results.map(({ answer }) => answer)).toEqual(calls.map(() => failure))
+  const times = results.map(({ ms }) => ms).toSorted((a, b) => a - b)
+  expect(times.filter((ms) => ms < 3000)).toHaveLength(CALLS - WAITING)
+  expect(times.filter((ms) => ms > limit - 100 && ms < limit + 3000)).toHaveLength(WAITING)
+  expect(others.length).toBeGreaterThan(50)
+  expect(others.filter(({ answer, ms }) => answer.status !== 200 || ms > 1000)).toEqual([])
+}
+
+const A = (status: number, message: string) => ({ status, body: { statusCode: status, message } })
+const CAPTCHA_UNAVAILABLE = A(503, 'El servicio de validación del captcha no está disponible.')
+const NOT_UPDATED = A(
+  500,
+  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
+)
+
+describe('20 calls at once to a host in trouble end in time and harm no other', () => {
+  it.skipIf(!hasProc)(`logins, with the captcha host, in 5 s${unless}`, async () => {
+    const before = await countSockets()
+    captcha.behave = async (request, response) => {
+      const form = new URLSearchParams(await text(request))
+      TROUBLES[Number(form.get('response'))]?.(request, response)
+    }
+    const calls = Array.from({ length: CALLS }, (_, call) => {
+      const body = { ...CREDENTIALS, captchaToken: `${call % TROUBLES.length}` }
+      return send('POST', `${service.address}/api/auth/login`, { body })
+    })
+    await expectUnharmed(calls, CAPTCHA_UNAVAILABLE, 5000)
+    await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before)
+  })
+
+  it.skipIf(!hasProc)(`uploads, with the image host, in 30 s${unless}`, async () => {
+    const before = await countSockets()
+    let uploads = 0
+    const removed: string[] = []
+    images.behave = (request, response) => {
+      if (!request.url?.endsWith('/destroy'))
+        return TROUBLES[uploads++ % TROUBLES.length]?.(request, response)
+      removed.push(request.url)
+      json('{"result":"ok"}')(request, response)
+    }
+    // Without a password, which would be hashed first.
+    const body = {
+      strNombreUsuario: ADMIN.ADMIN_USERNAME,
+      idPerfil: 1,
+      strCorreo: ADMIN.ADMIN_EMAIL,
+      idEstadoUsuario: true,
+      imagenBase64: `data:image/png;base64,${'A'.repeat(2 ** 20)}`,
+    }
+    const calls = Array.from({ length: CALLS }, () =>
+      send('PUT', `${service.address}/api/usuario/1`, { token, body }),
+    )
+    await expectUnharmed(calls, NOT_UPDATED, 30_000)
+    // Whether they have arrived can't be known of those that were not answered.
+    await expect.poll(() => removed).toHaveLength(16)
+    await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before)
+  })
+})
