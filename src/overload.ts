@@ -8,9 +8,15 @@ import { isApi } from './headers.js'
  * or so before them then; 200 clients that each wait for their answers stay well below.
  */
 const MAX_UNDER_WAY = 400
-/** The mean delay of the event loop, in milliseconds, with which no answer comes in time. */
+/** The same while the event loop is late by MAX_LOOP_DELAY milliseconds on average. */
+const MAX_UNDER_PRESSURE = 100
 const MAX_LOOP_DELAY = 1000
-
+/**
+ * How long a refusal is held back, in milliseconds, and how many are at a time: clients that come
+ * again at once would keep the service so busy with refusing them that it does nothing else.
+ */
+const REFUSAL_DELAY = 1000
+const MAX_HELD_BACK = 2000
 /** One for all: making an error costs more than anything else about a refusal. */
 const BUSY = busy()
 
@@ -30,22 +36,37 @@ declare module 'fastify' {
  * costs something.
  *
  * The delay of the event loop is known only once a second, and says nothing of a queue in front of
- * the database. So requests under way are counted too: a bound on them is one on the time that an
- * accepted one takes. A body that is still coming in is not counted, nor an answer that is still
- * being read: slow clients would take all the places.
+ * the database. So requests under way are counted: a bound on them is one on the time that an
+ * accepted one takes. Refusing everything while the loop is late would leave it late for ever, with
+ * refusals alone. A body that is still coming in is not counted, nor an answer that is still being
+ * read: slow clients would take all the places.
  */
 export async function shedOverload(app: FastifyInstance) {
   const underWay = { here: 0, outside: 0 }
+  let heldBack = 0
 
   await app.register(underPressure, {
     maxEventLoopDelay: MAX_LOOP_DELAY,
-    pressureHandler: (request) => {
-      if (isApi(request)) throw BUSY
-    },
+    // It measures; what follows from it is decided below.
+    pressureHandler: () => {},
   })
 
   const place = ({ routeOptions }: FastifyRequest) =>
     routeOptions.config.waitsOutside ? 'outside' : 'here'
+
+  function isFull(request: FastifyRequest) {
+    const places = app.isUnderPressure() ? MAX_UNDER_PRESSURE : MAX_UNDER_WAY
+    return underWay[place(request)] >= places
+  }
+
+  function refuse(done: (error: Error) => void) {
+    if (heldBack >= MAX_HELD_BACK) return done(BUSY)
+    heldBack += 1
+    setTimeout(() => {
+      heldBack -= 1
+      done(BUSY)
+    }, REFUSAL_DELAY)
+  }
 
   function enter(request: FastifyRequest) {
     if (!isApi(request)) return
@@ -61,7 +82,7 @@ export async function shedOverload(app: FastifyInstance) {
 
   app.decorateRequest('isUnderWay', false)
   app.addHook('onRequest', (request, _reply, done) => {
-    if (isApi(request) && underWay[place(request)] >= MAX_UNDER_WAY) throw BUSY
+    if (isApi(request) && isFull(request)) return refuse(done)
     enter(request)
     done()
   })

@@ -123,7 +123,8 @@ it('sheds ten times what it can do, and keeps the time of what it accepts', asyn
       `${Math.round(memory)} MB before, ${Math.round(memoryThen)} after`,
   )
 
-  expect(over.shed).toBeGreaterThan(over.answered)
+  expect(over.shed).toBeGreaterThan(0)
+  expect(over.answered / over.seconds).toBeGreaterThan(capacity / 2)
   // A machine that does less than the README's takes longer for what is under way.
   expect(p99(over.times)).toBeLessThan(Math.max(LATENCY, (4000 * UNDER_WAY) / capacity))
   const refused = lists.find(({ status }) => status !== 200)
