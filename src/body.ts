@@ -1,19 +1,57 @@
+import type { IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type GiveBack, lendBytes } from './budget.js'
 import { Failure } from './failure.js'
 
 /** A body this many times larger than the limit is no longer read to its end. */
 const DRAIN_FACTOR = 4
+/** Up to this many bytes a body is read whatever else is in memory. */
+const SMALL_BODY = 64 * 1024
+/**
+ * Bytes of larger bodies in memory at a time, from before they are read until their requests are
+ * answered; at least two of the largest. A body takes some four times its size on its way.
+ */
+const MEMORY = 64 * 1024 * 1024
+/**
+ * The least a body may come in at on average, in bytes a second, from GRACE milliseconds on: others
+ * may be waiting for the memory of a larger one.
+ */
+const LEAST_RATE = { small: 240, large: 8 * 1024 }
+const GRACE = 5000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The memory of its body, while it has any. */
+    giveBackMemory: GiveBack | null
+  }
+}
 
 /**
  * Takes JSON bodies of up to `limit` bytes and no other content type. A larger one is read to its
  * end before the Failure `tooLarge`: a client that is still sending would see a reset connection
- * and not the answer. An empty body is as none at all.
+ * and not the answer. An empty body is as none at all. Throws the Failure `busy` where there is no
+ * memory for a body in time, and cuts the connection of one that comes in too slowly.
  */
 export function parseJsonBodies(app: FastifyInstance, limit: number) {
   const parseJson = app.getDefaultJsonParser('error', 'error')
+  const memory = lendBytes(Math.max(MEMORY, 2 * limit))
+  // Whoever has no session can't take what is for those who do.
+  const memoryForStrangers = lendBytes(limit)
+
+  app.decorateRequest('giveBackMemory', null)
+  // Not when the answer has been read or the client has gone: the image may still be on its way.
+  app.addHook('onSend', (request, _reply, _payload, done) => {
+    request.giveBackMemory?.()
+    done()
+  })
+
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    const body = await readBody(request, limit)
+    const isStranger = request.routeOptions.config.access === 'public'
+    const body = await readBody(request, limit, async (bytes) => {
+      request.giveBackMemory = await (isStranger ? memoryForStrangers : memory)(bytes)
+    })
     if (body === '') return undefined
     return new Promise((resolve, reject) => {
       parseJson(request, body, (error, value) => {
@@ -33,7 +71,7 @@ const DRAIN_TIMEOUT = 10_000
  * is refused early, so that its client sees the answer and not a reset connection.
  */
 export async function drainBody({ raw }: FastifyRequest, limit: number): Promise<void> {
-  if (raw.readableEnded || raw.destroyed) return
+  if (raw.readableEnded || raw.destroyed || !hasBody(raw)) return
   let left = limit * DRAIN_FACTOR
   const timer = setTimeout(() => raw.destroy(), DRAIN_TIMEOUT)
   try {
@@ -48,22 +86,66 @@ export async function drainBody({ raw }: FastifyRequest, limit: number): Promise
   }
 }
 
-async function readBody({ raw }: FastifyRequest, limit: number): Promise<string> {
+const hasBody = ({ headers }: IncomingMessage) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+/** The body's text; `reserve` is called before more than SMALL_BODY of it are read. */
+async function readBody(
+  { raw }: FastifyRequest,
+  limit: number,
+  reserve: (bytes: number) => Promise<void>,
+): Promise<string> {
+  const declared = Number(raw.headers['content-length'] ?? 0)
+  const isLarge = declared > SMALL_BODY && declared <= limit
+  if (isLarge) await reserve(declared)
+  let isReserved = isLarge
+  let stopWatching = watchRate(raw, isReserved ? LEAST_RATE.large : LEAST_RATE.small)
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of raw) {
       size += chunk.length
-      if (size <= limit) chunks.push(chunk)
+      // Nobody has said how large it will be.
+      if (size > SMALL_BODY && !isReserved && declared <= limit) {
+        stopWatching()
+        await reserve(limit)
+        isReserved = true
+        stopWatching = watchRate(raw, LEAST_RATE.large)
+      }
+      if (size <= limit && declared <= limit) chunks.push(chunk)
       else chunks.length = 0
       if (size > limit * DRAIN_FACTOR) break
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof Failure) throw error
     // The client has gone: no fault of the service's.
     throw new Failure('malformed', 'El cuerpo no ha llegado entero')
+  } finally {
+    stopWatching()
   }
   if (size > limit) {
     throw new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
   }
+  if (isReserved) await nextTurn()
   return Buffer.concat(chunks).toString()
+}
+
+let turn = Promise.resolve()
+
+/** Waits for a turn of the event loop that nobody else was given. */
+function nextTurn() {
+  turn = turn.then(() => setImmediate())
+  return turn
+}
+
+/** Cuts the connection once less than `rate` bytes a second have come in on average. */
+function watchRate(raw: IncomingMessage, rate: number) {
+  const { socket } = raw
+  const before = socket.bytesRead
+  const begin = performance.now()
+  const timer = setInterval(() => {
+    const seconds = (performance.now() - begin - GRACE) / 1000
+    if (socket.bytesRead - before < seconds * rate) raw.destroy()
+  }, 1000)
+  return () => clearInterval(timer)
 }

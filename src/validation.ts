@@ -1,6 +1,6 @@
 import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { Value } from '@sinclair/typebox/value'
+import { TransformDecode, Value } from '@sinclair/typebox/value'
 import type {
   FastifyPluginAsync,
   FastifyPluginOptions,
@@ -35,7 +35,8 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: anyS
     const value = isRecord(input) ? { ...input } : {}
     for (const name of optional) if (value[name] === null) delete value[name]
     return check.Check(value)
-      ? { value: check.Decode(value) }
+      ? // What check.Decode() does after it has checked everything once more, images too.
+        { value: TransformDecode(schema, [], value) }
       : { error: firstFailure(schema, value) }
   }
 }

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cloneDatabase } from '../app.js'
+import { authorization, JWT_SECRET } from '../bench/data.js'
+import { residentMb } from '../bench/measure.js'
+import { COMPILED, killAll, start } from '../service.js'
+
+const CONCURRENT = 50
+/** The bounds that the README states, in MB. */
+const PEAK = 600
+const AFTER = 100
+/** How long the image host lets each upload wait, in milliseconds. */
+const HOST_DELAY = 1500
+const BUSY = {
+  status: 503,
+  retryAfter: '5',
+  body: { statusCode: 503, message: 'Servicio ocupado. Intente de nuevo más tarde.' },
+}
+
+const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
+const session = authorization({ id: 1, idPerfil: 1, nombre: 'raiz' })
+
+const host = createServer(async (request, response) => {
+  await sleep(HOST_DELAY)
+  await once(request.resume(), 'end')
+  response.end(JSON.stringify({ public_id: 'usuarios_corp/x', secure_url: 'https://x.es/x.png' }))
+})
+let service: Awaited<ReturnType<typeof start>>
+let pid: number
+
+beforeAll(async () => {
+  host.listen(0, '127.0.0.1')
+  await once(host, 'listening')
+  const prefix = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
+  const env = {
+    DATABASE_URL: await cloneDatabase(),
+    JWT_SECRET,
+    CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
+    ADMIN_USERNAME: 'raiz',
+    ADMIN_PASSWORD: 'clave de prueba',
+    ADMIN_EMAIL: 'raiz@ejemplo.com',
+  }
+  service = await start(env, COMPILED)
+  pid = service.child.pid ?? 0
+})
+afterAll(async () => {
+  await killAll()
+  host.close()
+})
+
+/** Posts a user whose image makes the body nearly as large as one may be. */
+function post(name: string) {
+  const user = { strNombreUsuario: name, idPerfil: 1, strPwd: 'x', strCorreo: `${name}@x.es` }
+  const imagenBase64 = 'data:image/png;base64,'
+  const head = JSON.stringify({ ...user, imagenBase64 }).slice(0, -2)
+  const request = httpRequest(`${service.address}/api/usuario`, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      ...session,
+      'content-type': 'application/json',
+      'content-length': head.length + image.length + 2,
+    },
+  })
+  request.write(head)
+  request.write(image)
+  request.end('"}')
+  return request
+}
+
+async function answerTo(request: ReturnType<typeof post>) {
+  const [response] = await once(request, 'response')
+  const body = (await json(response)) as any
+  return { status: response.statusCode, retryAfter: response.headers['retry-after'], body }
+}
+
+/** The longest that a list took while `others` went on, in milliseconds. */
+async function slowestList(others: Promise<unknown>) {
+  let isOver = false
+  const over = others.finally(() => {
+    isOver = true
+  })
+  let slowest = 0
+  while (!isOver) {
+    const begin = performance.now()
+    const answer = await fetch(`${service.address}/api/perfil`, { headers: session })
+    await answer.text()
+    expect(answer.status).toBe(200)
+    slowest = Math.max(slowest, performance.now() - begin)
+    await sleep(50)
+  }
+  await over
+  return slowest
+}
+
+/** The most memory that the service has ever had, in MB. */
+function peakMb() {
+  const kib = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return (Number(kib) * 1024) / 1e6
+}
+
+/** Waits until the memory is as small as that, for at most 30 s; gives what it is then. */
+async function residentWithin(mb: number) {
+  for (let turn = 0; turn < 60 && residentMb(pid) > mb; turn += 1) await sleep(500)
+  return residentMb(pid)
+}
+
+describe.skipIf(process.platform !== 'linux')('50 images of 10 MiB at once', () => {
+  it('are taken or told to come again, in bounded memory and beside other work', async () => {
+    const before = residentMb(pid)
+    const posts = Promise.all(
+      Array.from({ length: CONCURRENT }, (_, index) => answerTo(post(`usuario${index}`))),
+    )
+    const [answers, slowest] = await Promise.all([posts, slowestList(posts)])
+    const stored = answers.filter(({ status }) => status === 200)
+    const after = await residentWithin(before + AFTER)
+    console.log(
+      `${stored.length} of ${CONCURRENT} stored; memory ${Math.round(before)} MB before, ` +
+        `${Math.round(peakMb())} at most, ${Math.round(after)} after; ` +
+        `lists within ${Math.round(slowest)} ms`,
+    )
+    expect(stored.length).toBeGreaterThan(0)
+    for (const { body } of stored) {
+      expect(body).toMatchObject({ success: true, data: { imagenUrl: 'https://x.es/x.png' } })
+    }
+    for (const answer of answers) if (answer.status !== 200) expect(answer).toEqual(BUSY)
+    expect(peakMb()).toBeLessThan(PEAK)
+    expect(slowest).toBeLessThan(1000)
+    expect(after).toBeLessThan(before + AFTER)
+  })
+
+  it('leave room for others once their clients have gone', async () => {
+    const posts = Array.from({ length: CONCURRENT }, (_, index) => post(`ida${index}`))
+    for (const request of posts) request.on('error', () => {})
+    await sleep(1500)
+    for (const request of posts) request.destroy()
+    // The image host has what was sent before for some time.
+    await sleep(4 * HOST_DELAY)
+    expect(await answerTo(post('quedada'))).toMatchObject({ status: 200 })
+    expect(peakMb()).toBeLessThan(PEAK)
+  })
+})
