@@ -8,10 +8,12 @@ import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 
 export interface LoadRequest {
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   headers: Record<string, string>
   body?: string | undefined
+  /** The status that a paced one is to be answered with, unless it is 200. */
+  status?: number
 }
 
 interface Target {
@@ -91,23 +93,25 @@ async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind:
     answered: good.length,
     shed: 0,
     failed,
-    failures: 'other than 200',
+    failures: 'other than expected',
     seconds,
     times: good,
   }
 }
 
-/** How long the answer took, in milliseconds; NaN for none with 200. */
-function time(url: string, { path, headers }: LoadRequest, agent: http.Agent) {
+/** How long the answer took, in milliseconds; NaN for none with the status that is expected. */
+function time(url: string, request: LoadRequest, agent: http.Agent) {
+  const { method = 'GET', path, headers, body, status = 200 } = request
   return new Promise<number>((done) => {
     const begin = performance.now()
     http
-      .get(url + path, { headers, agent }, (response) => {
+      .request(url + path, { method, headers, agent }, (response) => {
         response.resume().on('end', () => {
-          done(response.statusCode === 200 ? performance.now() - begin : Number.NaN)
+          done(response.statusCode === status ? performance.now() - begin : Number.NaN)
         })
       })
       .on('error', () => done(Number.NaN))
+      .end(body)
   })
 }
 
