@@ -39,6 +39,14 @@ declare module 'fastify' {
 const MAX_HEADER = 16_384
 
 /**
+ * The longest that a request may take to come in, its headers, and its answer to be taken, in
+ * milliseconds; each is looked after that often.
+ */
+const REQUEST_TIMEOUT = 120_000
+const HEADERS_LIMITS = { headersTimeout: 15_000, connectionsCheckingInterval: 5000 }
+const ANSWER_TIMEOUT = 60_000
+
+/**
  * The whole service, not listening yet. Closing it ends the pool and the threads that it opened.
  * `logStream` takes the log lines instead of the standard output.
  */
@@ -52,8 +60,8 @@ export async function buildApp(
     genReqId: () => randomUUID(),
     trustProxy: config.trustProxy,
     routerOptions: { maxParamLength: MAX_HEADER },
-    http: { maxHeaderSize: MAX_HEADER },
-    requestTimeout: 120_000,
+    http: { maxHeaderSize: MAX_HEADER, ...HEADERS_LIMITS },
+    requestTimeout: REQUEST_TIMEOUT,
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,
     clientErrorHandler: refuse,
@@ -85,6 +93,7 @@ export async function buildApp(
   parseJsonBodies(app, config.bodyLimit)
   answerFailures(app, config.bodyLimit)
   logRequests(app)
+  limitAnswers(app)
   if (config.metrics) await app.register(metrics, config)
   await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
@@ -103,4 +112,13 @@ export async function buildApp(
   })
   await app.ready()
   return app
+}
+
+/** Cuts the connection of a client that does not take its answer in time, however slowly it reads. */
+function limitAnswers(app: FastifyInstance) {
+  app.addHook('onSend', (_request, { raw }, _payload, done) => {
+    const timer = setTimeout(() => raw.destroy(), ANSWER_TIMEOUT).unref()
+    raw.once('close', () => clearTimeout(timer))
+    done()
+  })
 }
