@@ -78,7 +78,7 @@ export async function buildApp(
     app.server.emit('request', request, response)
   })
 
-  const sql = openPool(config)
+  const sql = await openPool(config)
   const passwords = startPasswords()
   app.addHook('onClose', async () => {
     await Promise.all([sql.end({ timeout: 1 }), passwords.close()])

@@ -65,11 +65,36 @@ function isProxyRange(item: string) {
   )
 }
 
+/** What may be asked of a session of the database, as libpq calls it. */
+const SESSION_ATTRS = ['any', 'primary', 'read-write'] as const
+
+/**
+ * What a DATABASE_URL says: an address for each of its hosts, and what a session there must allow,
+ * which is to write where there are several hosts and it does not say. Throws for a malformed one.
+ */
+export function parseDatabaseUrl(value: string) {
+  const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(value)
+  if (!parts) throw new ConfigError('not an address')
+  const [, head, hosts = '', tail = ''] = parts
+  const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
+  for (const { hostname, username, password, pathname } of urls) {
+    decodeURIComponent(username + password + pathname)
+    if (!hostname) throw new ConfigError('no host')
+  }
+  const asked = urls[0]?.searchParams.get('target_session_attrs')
+  const attrs = asked ?? (urls.length > 1 ? 'read-write' : 'any')
+  const sessionAttrs = SESSION_ATTRS.find((known) => known === attrs)
+  if (!sessionAttrs) throw new ConfigError('unknown target_session_attrs')
+  return { urls, sessionAttrs }
+}
+
 const CAPTCHA_VERIFY_URL = 'https://www.google.com/recaptcha/api/siteverify'
 
 const Environment = Type.Object({
-  DATABASE_URL: variable('an address like postgres://user:password@host:5432/database', (value) =>
-    /^postgres(ql)?:\/\/[^/\s]+(\/\S*)?$/.test(value) ? value : undefined,
+  DATABASE_URL: variable(
+    'an address like postgres://user:password@host:5432/database, several hosts with commas,' +
+      ' target_session_attrs in it one of any, primary, read-write',
+    (value) => parseDatabaseUrl(value) && value,
   ),
   JWT_SECRET: text('a secret of at least 32 characters', { min: 32 }),
   JWT_SECRET_PREVIOUS: Type.Optional(text('a secret of at least 32 characters', { min: 32 })),

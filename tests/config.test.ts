@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, loadConfig } from '../src/config.js'
+import { ConfigError, loadConfig, parseDatabaseUrl } from '../src/config.js'
 
 const NEEDED = {
   DATABASE_URL: 'postgres://llavero:clave-de-base@db.local:5432/llavero',
@@ -133,7 +133,20 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['DATABASE_URL', ['mysql://u:p@h/d', 'localhost:5432', 'postgres://', 'x']],
+    [
+      'DATABASE_URL',
+      [
+        'mysql://u:p@h/d',
+        'localhost:5432',
+        'postgres://',
+        'x',
+        'postgres://u:p@h1,,h2/d',
+        'postgres://u:p@h1,h2:65536/d',
+        'postgres://u:p@[::1/d',
+        'postgres://u:p%zz@h/d',
+        'postgres://u:p@h/d?target_session_attrs=standby',
+      ],
+    ],
     ['JWT_SECRET', ['x'.repeat(31)]],
     ['JWT_SECRET_PREVIOUS', ['x'.repeat(31)]],
     ['CAPTCHA_VERIFY_URL', ['siteverify', 'ftp://host/verify', '/siteverify']],
@@ -212,5 +225,41 @@ describe('loadConfig', () => {
       'JWT_SECRET',
     ])
     expect(message).not.toMatch(/clave-de|secreto-corto|secreto-de-nube|raiz-oculta|mysql/)
+  })
+})
+
+describe('parseDatabaseUrl', () => {
+  const parse = (value: string) => {
+    const { urls, sessionAttrs } = parseDatabaseUrl(value)
+    return { urls: urls.map(({ href }) => href), sessionAttrs }
+  }
+
+  it('takes any session of one host', () => {
+    const url = 'postgres://u:p@h:5433/d?sslmode=require'
+    expect(parse(url)).toEqual({ urls: [url], sessionAttrs: 'any' })
+  })
+
+  it('gives each of several hosts all the rest, and wants to write there', () => {
+    expect(parse('postgresql://u:p@h1,h2:5433,[::1]:5434/d?sslmode=require')).toEqual({
+      urls: [
+        'postgresql://u:p@h1/d?sslmode=require',
+        'postgresql://u:p@h2:5433/d?sslmode=require',
+        'postgresql://u:p@[::1]:5434/d?sslmode=require',
+      ],
+      sessionAttrs: 'read-write',
+    })
+  })
+
+  it.each(['any', 'primary', 'read-write'])('lets target_session_attrs=%s decide', (attrs) => {
+    const url = (host: string) => `postgres://u:p@${host}/d?target_session_attrs=${attrs}`
+    expect(parse(url('h1,h2'))).toEqual({ urls: [url('h1'), url('h2')], sessionAttrs: attrs })
+    expect(parse(url('h1'))).toEqual({ urls: [url('h1')], sessionAttrs: attrs })
+  })
+
+  it('leaves a comma and an @ in the password where they are', () => {
+    expect(parse('postgres://u:a,b@c%2Cd%40@h1,h2/d').urls).toEqual([
+      'postgres://u:a,b%40c%2Cd%40@h1/d',
+      'postgres://u:a,b%40c%2Cd%40@h2/d',
+    ])
   })
 })

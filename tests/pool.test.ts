@@ -8,7 +8,7 @@ import { cloneDatabase } from './app.js'
 /** A way to the database that can be cut: what goes through it now gets no answer any more. */
 const database = new URL(await cloneDatabase())
 const open = new Set<Socket>()
-const proxy = createServer((client) => {
+function forward(client: Socket) {
   const server = connect(Number(database.port), database.hostname)
   client.pipe(server).pipe(client)
   for (const socket of [client, server]) {
@@ -16,7 +16,8 @@ const proxy = createServer((client) => {
     socket.on('error', () => {})
     socket.on('close', () => open.delete(socket))
   }
-}).listen(0, '127.0.0.1')
+}
+const proxy = createServer(forward).listen(0, '127.0.0.1')
 await once(proxy, 'listening')
 const url = new URL(database)
 url.hostname = '127.0.0.1'
@@ -32,7 +33,7 @@ const cut = () => {
 }
 
 it('is rid of connections that have gone silent', async () => {
-  const sql = openPool(config)
+  const sql = await openPool(config)
   await sql`select 1`
   cut()
   await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
@@ -40,8 +41,77 @@ it('is rid of connections that have gone silent', async () => {
   await sql.end({ timeout: 0 })
 })
 
+it('reaches a host by its IPv6 address, with a password of any characters', async (context) => {
+  const v6 = createServer(forward).listen(0, '::1')
+  const [error] = await Promise.race([once(v6, 'listening'), once(v6, 'error')])
+  if (error) return context.skip('no IPv6 here')
+  const admin = postgres(database.href, { max: 1 })
+  const password = 'a,b@c%d:é&?'
+  await admin.unsafe(`create role lectora login password '${password}'`)
+  const own = new URL(url)
+  own.username = 'lectora'
+  own.password = encodeURIComponent(password)
+  own.hostname = '[::1]'
+  own.port = String((v6.address() as AddressInfo).port)
+  const sql = await openPool({ ...config, databaseUrl: own.href })
+  expect(await sql`select session_user as usuario`).toEqual([{ usuario: 'lectora' }])
+  await sql.end({ timeout: 0 })
+  await admin`drop role lectora`
+  await admin.end()
+  v6.close()
+})
+
+it('is on the one of several hosts that can be written to', async () => {
+  const dead = new URL(database)
+  dead.port = '1'
+  const two = database.href.replace(database.host, `${dead.host},${database.host}`)
+  const sql = await openPool({ ...config, databaseUrl: two })
+  expect(await sql`select inet_server_port() is not null as n`).toEqual([{ n: true }])
+  await sql.end({ timeout: 0 })
+})
+
+it('does not open where none of several hosts serves, and tells no password', async () => {
+  const url = 'postgres://u:clave-de-base@127.0.0.1:1,127.0.0.1:2/d'
+  const opening = openPool({ ...config, databaseUrl: url })
+  await expect(opening).rejects.toThrow(
+    'no host of the database serves: connect ECONNREFUSED 127.0.0.1:1; connect ECONNREFUSED 127.0.0.1:2',
+  )
+})
+
+it('is rid of sessions that are read-only once others are not', async () => {
+  const admin = postgres(database.href, { max: 1, onnotice: () => {} })
+  const name = database.pathname.slice(1)
+  await admin`create table apunte (n integer)`
+  await admin.unsafe(`alter database ${name} set default_transaction_read_only = on`)
+  const sql = await openPool({ ...config, databaseUrl: database.href })
+  const write = () => sql`insert into apunte values (1)`.then(() => 'done', String)
+  expect(await write()).toMatch(/read-only transaction/)
+  await admin.unsafe(`alter database ${name} reset default_transaction_read_only`)
+  await expect.poll(write, { timeout: 2000 }).toBe('done')
+  await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
+})
+
+it('keeps the connections that it has when the server has no more', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  await admin`create role escasa login password 'clave' connection limit 1`
+  const own = new URL(database)
+  own.username = 'escasa'
+  own.password = 'clave'
+  const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 2 })
+  const pid = () => sql`select pg_backend_pid() as pid`
+  const before = await pid()
+  const [busy, refused] = await Promise.allSettled([sql`select pg_sleep(0.2)`, pid()])
+  expect(busy.status).toBe('fulfilled')
+  expect(refused).toMatchObject({ reason: { code: '53300' } })
+  await new Promise((done) => setTimeout(done, 500))
+  expect(await pid()).toEqual(before)
+  await sql.end({ timeout: 0 })
+  await admin`drop role escasa`
+  await admin.end({ timeout: 0 })
+})
+
 it('takes back what it could not send in time', async () => {
-  const sql = openPool({ ...config, databaseUrl: database.href })
+  const sql = await openPool({ ...config, databaseUrl: database.href })
   const other = postgres(database.href, { max: 1 })
   await sql`create table escrito (n integer)`
   const blocked = other.begin(async (tx) => {

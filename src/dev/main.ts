@@ -86,7 +86,7 @@ Ctrl-C stops it; the data stays in .llavero/
 }
 
 async function fillWithMuestra(config: Parameters<typeof openPool>[0]) {
-  const sql = openPool(config)
+  const sql = await openPool(config)
   const passwords = startPasswords()
   try {
     await insertMuestra(sql, passwords)

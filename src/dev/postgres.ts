@@ -235,7 +235,7 @@ function guard(pid: number, exited: Promise<void>) {
 function pidFile(dataDir: string) {
   try {
     const lines = fs.readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
-    const ready = lines[7]?.startsWith('ready') === true
+    const ready = /^(ready|standby)/.test(lines[7] ?? '')
     return { pid: Number(lines[0]), since: Number(lines[2]), port: Number(lines[3]), ready }
   } catch {
     return undefined

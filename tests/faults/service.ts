@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll } from 'vitest'
+import { startCaptcha } from '../../src/dev/captcha.js'
+import { ADMIN } from '../app.js'
+import { COMPILED, type Environment, killAll, start } from '../service.js'
+
+export type Service = Awaited<ReturnType<typeof startService>>
+export interface Answer {
+  /** 0 where none came. */
+  status: number
+  body: any
+}
+
+const captcha = await startCaptcha()
+afterAll(async () => {
+  await killAll()
+  await captcha.close()
+})
+
+/** The compiled service as a process, with ADMIN as its administrator. */
+export async function startService(env: Environment) {
+  const process = await start(
+    {
+      CAPTCHA_VERIFY_URL: captcha.url,
+      ADMIN_USERNAME: ADMIN.strNombreUsuario,
+      ADMIN_PASSWORD: ADMIN.strPwd,
+      ADMIN_EMAIL: ADMIN.strCorreo,
+      LOGIN_RATE_LIMIT: '0',
+      ...env,
+    },
+    COMPILED,
+  )
+  const pid = Number(process.child.pid)
+
+  return {
+    ...process,
+    /** One request with its whole answer. */
+    async call(method: string, path: string, body?: object, token = ''): Promise<Answer> {
+      try {
+        const response = await fetch(process.address + path, {
+          method,
+          headers: {
+            cookie: `auth_token=${token}`,
+            ...(body && { 'content-type': 'application/json' }),
+          },
+          ...(body && { body: JSON.stringify(body) }),
+          signal: AbortSignal.timeout(8000),
+        })
+        return { status: response.status, body: await response.json() }
+      } catch {
+        return { status: 0, body: undefined }
+      }
+    },
+    /** Logs the administrator in and gives the token, which is good at every other service too. */
+    async login(): Promise<string> {
+      const credentials = { ...ADMIN, captchaToken: 'humano' }
+      const { status, body } = await this.call('POST', '/api/auth/login', credentials)
+      if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
+      return body.token
+    },
+    /** Its open files and sockets, and its memory in MB. */
+    resources: () => ({
+      handles: readdirSync(`/proc/${pid}/fd`).length,
+      memory:
+        Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024,
+    }),
+  }
+}

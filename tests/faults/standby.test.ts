@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { COMPILED, launch, SECRETS } from '../service.js'
+import { connectTo, type Database, newDataDir, startDatabase } from './database.js'
+import { type Service, startService } from './service.js'
+
+/** A primary and a standby that has everything that the primary has answered. */
+async function startPair() {
+  const first = await startDatabase()
+  await first.stop()
+  const dataDir = newDataDir()
+  const copy = promisify(execFile)
+  await copy('cp', ['-a', first.dataDir, dataDir])
+  // Owned by whom the server runs as.
+  await copy('cp', ['-a', `${dataDir}/PG_VERSION`, `${dataDir}/standby.signal`])
+  await first.start()
+  const { password } = new URL(first.url)
+  const standby = await startDatabase(
+    { primary_conninfo: `host=127.0.0.1 port=${first.port} user=postgres password=${password}` },
+    dataDir,
+  )
+  const sql = connectTo(first.url)
+  await sql`alter system set synchronous_standby_names = '*'`
+  await sql`select pg_reload_conf()`
+  while ((await sql`select from pg_stat_replication where sync_state = 'sync'`).length === 0) {
+    await sleep(50)
+  }
+  return { primary: first, standby, password }
+}
+
+/** The address of several servers, which have one password. */
+function addressOf(...databases: Database[]) {
+  const { password } = new URL(databases[0]?.url ?? '')
+  const hosts = databases.map(({ port }) => `127.0.0.1:${port}`)
+  return `postgres://postgres:${password}@${hosts.join(',')}/postgres`
+}
+
+async function promote(standby: Database) {
+  await connectTo(standby.url)`select pg_promote()`
+}
+
+let service: Service
+let token: string
+let names: string[] = []
+
+async function create() {
+  const strNombreModulo = `M${names.length}-${Date.now()}`
+  const { body } = await service.call('POST', '/api/modulo', { strNombreModulo }, token)
+  if (body?.success) names.push(strNombreModulo)
+  return body?.success === true
+}
+
+/** How long it takes until a write is answered well, from now, in milliseconds. */
+async function untilWritten() {
+  const since = Date.now()
+  while (!(await create())) await sleep(50)
+  return Date.now() - since
+}
+
+/** Creates modules in several loops until `isOver`. */
+const load = (isOver: () => boolean) =>
+  Promise.all(
+    Array.from({ length: 4 }, async (_, loop) => {
+      await sleep(loop)
+      while (!isOver()) if (!(await create())) await sleep(20)
+    }),
+  )
+
+describe.each<[string, (primary: Database) => unknown]>([
+  ['killed', (primary) => primary.kill()],
+  ['turned into a black hole', (primary) => primary.freeze()],
+])('a primary that is %s', (_, fail) => {
+  let pair: Awaited<ReturnType<typeof startPair>>
+
+  beforeAll(async () => {
+    names = []
+    pair = await startPair()
+    const DATABASE_URL = addressOf(pair.standby, pair.primary)
+    service = await startService({ DATABASE_URL })
+    token = await service.login()
+  })
+
+  it('is found behind the standby that is named first', async () => {
+    expect(await create()).toBe(true)
+    const sql = connectTo(pair.primary.url)
+    expect(await sql`select pg_is_in_recovery() as "isStandby"`).toEqual([{ isStandby: false }])
+  })
+
+  it('is given up for the standby once that is promoted, within 10 s and with every write', async () => {
+    let isOver = false
+    const loading = load(() => isOver)
+    await sleep(500)
+    await fail(pair.primary)
+    await promote(pair.standby)
+    expect(await untilWritten()).toBeLessThan(10_000)
+    isOver = true
+    await loading
+
+    const rows = await connectTo(pair.standby.url)`select "strNombreModulo" as nombre from modulo`
+    const stored = new Set(rows.map(({ nombre }) => nombre))
+    expect(names.length).toBeGreaterThan(10)
+    expect(names.filter((name) => !stored.has(name))).toEqual([])
+    expect(service.child.exitCode).toBe(null)
+    expect(service.readLog()).not.toContain(pair.password)
+  })
+
+  it('does not keep another service from starting', async () => {
+    const other = await startService({ DATABASE_URL: addressOf(pair.primary, pair.standby) })
+    expect(await other.call('GET', '/health/ready')).toEqual({
+      status: 200,
+      body: { status: 'ok' },
+    })
+  })
+})
+
+it('tells which hosts it has tried, and not the password, when none serves', async () => {
+  const { primary, standby, password } = await startPair()
+  await primary.kill()
+  const { ended } = launch(
+    { ...SECRETS, PORT: '0', DATABASE_URL: addressOf(primary, standby) },
+    COMPILED,
+  )
+  const { stderr, ...end } = await ended
+  expect(end).toEqual({ code: 1, signal: null })
+  expect(stderr).toContain(`ECONNREFUSED 127.0.0.1:${primary.port}`)
+  expect(stderr).toContain(`127.0.0.1:${standby.port} is not read-write`)
+  expect(stderr).not.toContain(password)
+})
