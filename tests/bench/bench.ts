@@ -13,7 +13,7 @@ export interface Options {
   /** How long a single measurement takes. */
   seconds: number
   /** Whether container images are to be built, for their sizes. */
-  images: boolean
+  images?: boolean
 }
 
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
