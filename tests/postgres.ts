@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../src/dev/postgres.js'
 import { migrate } from '../src/migrate.js'
@@ -69,6 +68,8 @@ async function startServer(): Promise<Server> {
 }
 
 async function startContainer(): Promise<Server> {
+  // Here, so that the test files, which need this file's addresses alone, do not load it too.
+  const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
   await getContainerRuntimeClient()
   const container = await new GenericContainer('postgres:17-alpine')
     .withEnvironment({ POSTGRES_PASSWORD: 'llavero' })
