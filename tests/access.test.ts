@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import Fastify from 'fastify'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { guardRoutes } from '../src/auth/access.js'
 import { ADMIN, PNG, testApp } from './app.js'
 
@@ -534,8 +534,15 @@ describe('a write whose body arrives late', () => {
   })
 })
 
-describe('AUTHORIZATION=client', async () => {
-  const open = await testApp({ AUTHORIZATION: 'client', DATABASE_URL: service.config.databaseUrl })
+describe('AUTHORIZATION=client', () => {
+  let open: typeof service
+
+  beforeAll(async () => {
+    open = await testApp({
+      AUTHORIZATION: 'client',
+      DATABASE_URL: service.config.databaseUrl,
+    })
+  })
 
   it('asks for a session and no more, as the specification describes it', async () => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`

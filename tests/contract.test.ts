@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import postgres from 'postgres'
-import { beforeEach, describe, expect, inject, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { ADMIN, cloneDatabase, JWT_SECRET, PNG, testApp } from './app.js'
 
 type Json = Record<string, unknown>
@@ -848,20 +848,25 @@ describe('the session', () => {
   })
 })
 
-describe('a database that fails', async () => {
-  const DATABASE_URL = await cloneDatabase()
-  const gone = await testApp({ DATABASE_URL })
-  const server = postgres(inject('serverUrl'), { max: 1 })
-  await server.unsafe(`drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`)
-  await server.end()
+describe('a database that fails', () => {
+  let gone: typeof service
+  let crippled: typeof service
 
-  const crippled = await testApp()
-  await crippled.app.sql.unsafe(`
-    drop table permisos_perfil cascade;
-    alter table perfil drop column "strNombrePerfil";
-    alter table modulo drop column "strNombreModulo" cascade;
-    alter table usuario drop column "strNumeroCelular";
-  `)
+  beforeAll(async () => {
+    const DATABASE_URL = await cloneDatabase()
+    gone = await testApp({ DATABASE_URL })
+    const server = postgres(inject('serverUrl'), { max: 1 })
+    await server.unsafe(`drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`)
+    await server.end()
+
+    crippled = await testApp()
+    await crippled.app.sql.unsafe(`
+      drop table permisos_perfil cascade;
+      alter table perfil drop column "strNombrePerfil";
+      alter table modulo drop column "strNombreModulo" cascade;
+      alter table usuario drop column "strNumeroCelular";
+    `)
+  })
 
   it.each(ENDPOINTS)('%s', async (endpoint) => {
     const { unexpected } = CONTRACT[endpoint] as Endpoint

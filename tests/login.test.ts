@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN, JWT_SECRET, testApp } from './app.js'
 
 const LOGIN = { ...ADMIN, captchaToken: 'humano' }
@@ -86,14 +86,19 @@ it('follows what the user has become', async () => {
   expect((await call('GET', '/api/perfil/list', undefined, { token })).status).toBe(200)
 })
 
-describe('with a verification endpoint that misbehaves', async () => {
+describe('with a verification endpoint that misbehaves', () => {
   let respond = (response: ServerResponse) => {
     response.end('{"success":true}')
   }
-  const server = createServer((_, response) => respond(response)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const unsure = await testApp({ CAPTCHA_VERIFY_URL: `http://127.0.0.1:${port}` })
+  const server = createServer((_, response) => respond(response))
+  let unsure: Awaited<ReturnType<typeof testApp>>
+
+  beforeAll(async () => {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    unsure = await testApp({ CAPTCHA_VERIFY_URL: `http://127.0.0.1:${port}` })
+  })
+
   const UNAVAILABLE = {
     status: 503,
     body: {
