@@ -8,6 +8,31 @@ const NEEDED = {
   CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
 }
 
+/** What each variable must be, in the service's words; HOST and CAPTCHA_SECRET can be any text. */
+const VARIABLES = {
+  DATABASE_URL: 'an address like postgres://user:password@host:5432/database',
+  JWT_SECRET: 'a secret of at least 32 characters',
+  JWT_SECRET_PREVIOUS: 'a secret of at least 32 characters',
+  CAPTCHA_VERIFY_URL: 'an http(s) address',
+  CLOUDINARY_URL:
+    'an address like cloudinary://KEY:SECRET@CLOUD, an upload_prefix in it with http(s)',
+  PORT: 'a whole number from 0 to 65535',
+  TRUST_PROXY:
+    'a comma-separated list of addresses and ranges like loopback, uniquelocal, 10.0.0.0/8' +
+    ' (not true and not a hop count: name the proxies instead)',
+  CORS_ORIGIN: 'a comma-separated list of origins like https://admin.example.com',
+  DATABASE_POOL_MAX: 'a whole number of connections from 1 to 1000',
+  DATABASE_PREPARE: 'one of true, false',
+  BODY_LIMIT_MIB: 'a whole number of MiB from 1 to 1024',
+  LOG_LEVEL: 'one of fatal, error, warn, info, debug, trace, silent',
+  ADMIN_USERNAME: 'a user name of at most 255 characters',
+  ADMIN_PASSWORD: 'a password of at most 72 bytes',
+  ADMIN_EMAIL: 'an email address',
+  LOGIN_RATE_LIMIT: 'a whole number of login attempts a minute from 0 to 1000000',
+  AUTHORIZATION: 'one of enforced, client',
+  METRICS: 'one of true, false',
+}
+
 const load = (env: Record<string, string> = {}) => loadConfig({ ...NEEDED, ...env })
 
 /** The message that the environment is refused with. */
@@ -119,6 +144,24 @@ describe('loadConfig', () => {
     })
   })
 
+  it.each([
+    ['DATABASE_URL', ['postgres://db.local', 'postgresql://u:p@db.local:5432/d?sslmode=require']],
+    ['JWT_SECRET', ['x'.repeat(32)]],
+    ['CAPTCHA_VERIFY_URL', ['http://captcha.local/verify']],
+    ['CLOUDINARY_URL', ['cloudinary://k:s@c?upload_prefix=https://imagenes.local']],
+    ['PORT', ['8080', '65535']],
+    ['TRUST_PROXY', ['linklocal', '::1/128', '192.0.2.1/32']],
+    ['DATABASE_POOL_MAX', ['1', '1000']],
+    ['DATABASE_PREPARE', ['true']],
+    ['BODY_LIMIT_MIB', ['1', '1024']],
+    ['LOG_LEVEL', ['fatal', 'error', 'info', 'debug', 'trace', 'silent']],
+    ['LOGIN_RATE_LIMIT', ['1000000']],
+    ['AUTHORIZATION', ['enforced']],
+    ['METRICS', ['true', 'false']],
+  ])('takes a good %s', (name, values) => {
+    for (const value of values) expect(() => load({ [name]: value }), value).not.toThrow()
+  })
+
   it('names every missing variable at once', () => {
     expect(named(refusal({}))).toEqual(Object.keys(NEEDED))
   })
@@ -145,6 +188,8 @@ describe('loadConfig', () => {
         'postgres://u:p@[::1/d',
         'postgres://u:p%zz@h/d',
         'postgres://u:p@h/d?target_session_attrs=standby',
+        'xpostgres://h/d',
+        'postgres://h/d e',
       ],
     ],
     ['JWT_SECRET', ['x'.repeat(31)]],
@@ -165,7 +210,20 @@ describe('loadConfig', () => {
     ['PORT', ['abc', '-1', '65536', '3000.5', '0x10', ' ']],
     [
       'TRUST_PROXY',
-      ['true', 'false', '1', '0', '10.0.0.0/33', '::1/129', '10.0.0', 'loopback,', 'host.local'],
+      [
+        ...[
+          'true',
+          'false',
+          '1',
+          '0',
+          '10.0.0.0/33',
+          '::1/129',
+          '10.0.0',
+          'loopback,',
+          'host.local',
+        ],
+        ...['10.0.0.0/', '10.0.0.0/0', '10.0.0.0/08', '10.0.0.0/8.5', '10.0.0.0/8/8'],
+      ],
     ],
     [
       'CORS_ORIGIN',
@@ -181,6 +239,21 @@ describe('loadConfig', () => {
     for (const value of values) {
       expect(named(refusal({ ...NEEDED, [name]: value })), value).toEqual([name])
     }
+  })
+
+  it('says what each variable must be', () => {
+    const bad = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '\0']))
+    expect(refusal({ ...NEEDED, ...bad }).split('\n')).toEqual(
+      Object.entries(VARIABLES).map(([name, words]) => `${name} must be ${words}`),
+    )
+    expect(refusal({ ADMIN_USERNAME: 'raiz' }).split('\n')).toEqual([
+      `DATABASE_URL is missing: it must be ${VARIABLES.DATABASE_URL}`,
+      `JWT_SECRET is missing: it must be ${VARIABLES.JWT_SECRET}`,
+      "CAPTCHA_SECRET is missing: it must be the site's secret for the captcha verification",
+      `CLOUDINARY_URL is missing: it must be ${VARIABLES.CLOUDINARY_URL}`,
+      'ADMIN_PASSWORD is missing: ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL go together',
+      'ADMIN_EMAIL is missing: ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL go together',
+    ])
   })
 
   it.each([
