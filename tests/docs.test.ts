@@ -1,4 +1,3 @@
-import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 
@@ -66,8 +65,13 @@ beforeAll(async () => {
 })
 
 describe('/docs/json', () => {
+  it('is the document that clients know; `vitest run tests/docs.test.ts -u` keeps another', async () => {
+    await expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot('openapi.snap')
+  })
+
   it('is OpenAPI 3.1 and lints without a problem', async () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/)
+    const { createConfig, lintFromString } = await import('@redocly/openapi-core')
     const config = await createConfig({ extends: ['recommended'], rules: RULES })
     const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
     expect(
