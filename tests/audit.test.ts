@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
 import { ADMIN, testApp } from './app.js'
 
@@ -15,7 +16,13 @@ const auditLine = ({ headers }: { headers: Record<string, unknown> }) =>
 it('says who wrote what, and how it ended', async () => {
   const created = await call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
   const { id } = created.body.data
-  expect(auditLine(created)).toMatchObject({
+  expect(auditLine(created)).toEqual({
+    level: 30,
+    time: expect.any(Number),
+    pid: process.pid,
+    hostname: hostname(),
+    reqId: created.headers['x-request-id'],
+    msg: 'audit',
     who,
     method: 'POST',
     route: '/api/modulo',
@@ -32,5 +39,10 @@ it('says who wrote what, and how it ended', async () => {
 it('has refused writes too, and no reads', async () => {
   const nobody = await call('DELETE', '/api/permisos/1', undefined, { token: null })
   expect(auditLine(nobody)).toMatchObject({ who: null, target: 1, outcome: 'unauthenticated' })
+  const unknown = await call('DELETE', '/api/modulo/x')
+  expect(auditLine(unknown)).toMatchObject({ who, target: null, outcome: 'invalid' })
   expect(auditLine(await call('GET', '/api/perfil'))).toBeUndefined()
+  expect(auditLine(await call('HEAD', '/api/perfil'))).toBeUndefined()
+  const credentials = { ...ADMIN, captchaToken: 'humano' }
+  expect(auditLine(await call('POST', '/api/auth/login', credentials))).toBeUndefined()
 })

@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
 import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { ADMIN, cloneDatabase, JWT_SECRET, PNG, testApp } from './app.js'
+import { ADMIN, API_HEADERS, cloneDatabase, JWT_SECRET, PNG, testApp } from './app.js'
 
 type Json = Record<string, unknown>
 
@@ -748,6 +751,58 @@ it.each([
 ] as const)('%s %s: 404', async (method, path) => {
   const { status, body } = await service.call(method, path)
   expect({ status, body }).toStrictEqual(NOT_FOUND)
+})
+
+describe('a request that cannot be read', () => {
+  const UNREADABLE = 'La petición no es válida'
+
+  it.each(['%', '%ff', '%E0%A4%A'])('for its path, %s', async (id) => {
+    const { headers, ...reply } = await service.call('GET', `/api/permisos/por-perfil/${id}`)
+    expect(reply).toStrictEqual(fails(400, UNREADABLE))
+    expect(headers).toMatchObject({
+      ...API_HEADERS,
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/),
+    })
+  })
+
+  /** All that comes back on a connection on which the server has this to do. */
+  async function received(act: (socket: Socket, client: Socket) => void) {
+    const address = new URL(service.app.listeningOrigin)
+    const accepted = once(service.app.server, 'connection')
+    const client = connect(Number(address.port), address.hostname)
+    act((await accepted)[0], client)
+    return text(client)
+  }
+  const answer = (status: string) => {
+    const body = `{"statusCode":${status.slice(0, 3)},"message":"${UNREADABLE}"}`
+    return (
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+    )
+  }
+
+  beforeAll(async () => {
+    if (!service.app.server.listening) await service.app.listen({ port: 0, host: '127.0.0.1' })
+  })
+
+  it.each([
+    ['hola\r\n\r\n', '400 Bad Request'],
+    [`GET / HTTP/1.1\r\nx: ${'x'.repeat(17_000)}\r\n\r\n`, '431 Request Header Fields Too Large'],
+  ])('as HTTP: %.20j', async (sent, status) => {
+    expect(await received((_, client) => client.write(sent))).toBe(answer(status))
+  })
+
+  it.each([
+    ['ERR_HTTP_REQUEST_TIMEOUT', answer('408 Request Timeout')],
+    ['ERR_OTHER', answer('400 Bad Request')],
+    ['ECONNRESET', ''],
+  ])('to its end: %s', async (code, expected) => {
+    const error = Object.assign(new Error(code), { code })
+    expect(await received((socket) => service.app.server.emit('clientError', error, socket))).toBe(
+      expected,
+    )
+  })
 })
 
 it('keeps texts of 255 characters as given, whatever their bytes', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ADMIN, testApp } from './app.js'
+import { ADMIN, API_HEADERS, testApp } from './app.js'
 
 const ORIGIN = 'https://admin.ejemplo.com'
 const credentials = { ...ADMIN, captchaToken: 'humano' }
@@ -8,19 +8,21 @@ const nuevo = (name: string) => ({ strNombreModulo: name })
 const { call, adminToken, config } = await testApp({ CORS_ORIGIN: ORIGIN })
 
 describe('headers', () => {
-  it('forbids keeping any answer of the API, failures included', async () => {
+  it('has nothing made of any answer of the API, and none kept, failures included', async () => {
     for (const [method, url] of [
       ['GET', '/api/perfil'],
+      ['GET', '/%61pi/perfil'],
       ['GET', '/api/nada'],
       ['POST', '/api/auth/login'],
     ] as const) {
-      expect((await call(method, url)).headers['cache-control']).toBe('no-store')
+      expect((await call(method, url)).headers).toMatchObject(API_HEADERS)
     }
   })
 
   it('sends a policy that the documentation page works under', async () => {
     const { headers } = await call('GET', '/health/live')
     expect(headers['content-security-policy']).toContain("script-src 'self'")
+    expect(headers['content-security-policy']).toContain("img-src 'self' data:;")
     expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
     expect(headers['x-content-type-options']).toBe('nosniff')
   })
@@ -33,9 +35,28 @@ describe('headers', () => {
     expect((await preflight(ORIGIN)).headers).toMatchObject({
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    })
+    const plain = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })
+    expect(plain.headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-expose-headers': 'x-request-id, retry-after, etag',
     })
     const other = await preflight('https://otra.ejemplo.com')
     expect(other.headers).not.toHaveProperty('access-control-allow-origin', expect.anything())
+  })
+
+  it('takes OPTIONS that is no preflight for one', async () => {
+    const { status } = await call('OPTIONS', '/api/perfil', undefined, {
+      headers: { origin: ORIGIN },
+    })
+    expect(status).toBe(204)
+  })
+
+  it('says nothing about origins where none is listed', async () => {
+    const { call } = await testApp({ DATABASE_URL: config.databaseUrl })
+    const { headers } = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
   it('takes no write from another site on the cookie alone, unless its origin is listed', async () => {
