@@ -1,24 +1,127 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, it } from 'vitest'
+import { text } from 'node:stream/consumers'
+import type { FastifyBaseLogger } from 'fastify'
+import { afterAll, describe, expect, it } from 'vitest'
+import { DatabaseSilence } from '../src/db.js'
+import { type Imagenes, storeWithImagen } from '../src/usuario/imagen.js'
 import { PNG, testApp } from './app.js'
 
-it('logs why an upload failed, but nothing of an image that the host quotes', async () => {
-  const host = createServer((_request, response) => {
-    response.writeHead(400).end(JSON.stringify({ error: { message: `Invalid file ${PNG}` } }))
-  }).listen(0, '127.0.0.1')
-  await once(host, 'listening')
-  const prefix = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
-  const { call, readLog } = await testApp({
-    CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
-  })
+/** What the host does with the request at hand, and what it has been asked for. */
+let respond: RequestListener
+let asked: { url: string; body: string }[] = []
+const host = createServer(async (request, response) => {
+  asked.push({ url: request.url ?? '', body: await text(request) })
+  respond(request, response)
+}).listen(0, '127.0.0.1')
+await once(host, 'listening')
+afterAll(() => host.close())
+const prefix = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
+const { call, readLog } = await testApp({
+  CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
+})
+
+/** The status of a create with an image, and the log lines that came of it. */
+async function create(listener: RequestListener) {
+  respond = listener
+  asked = []
+  const before = readLog().length
   const usuario = { strNombreUsuario: 'a', idPerfil: 1, strPwd: 'x', strCorreo: 'a@x.es' }
-  expect(await call('POST', '/api/usuario', { ...usuario, imagenBase64: PNG })).toMatchObject({
-    status: 500,
-    body: { statusCode: 500, message: 'No se pudo subir la imagen' },
+  const { status, body } = await call('POST', '/api/usuario', { ...usuario, imagenBase64: PNG })
+  const lines = readLog().slice(before).trim().split('\n')
+  return { answer: { status, body }, log: lines.map((line) => JSON.parse(line)) }
+}
+const NOT_UPLOADED = {
+  status: 500,
+  body: { statusCode: 500, message: 'No se pudo subir la imagen' },
+}
+const reasons = (log: any[]) => log.filter(({ msg }) => msg === 'upload').map(({ err }) => err)
+
+describe('an upload that fails', () => {
+  it('is logged with its reason, but nothing of an image that the host quotes', async () => {
+    const { answer, log } = await create((_, response) => {
+      response.writeHead(400).end(JSON.stringify({ error: { message: `Invalid file ${PNG}` } }))
+    })
+    expect(answer).toEqual(NOT_UPLOADED)
+    expect(reasons(log)).toMatchObject([{ message: 'image host: Invalid file data:… (400)' }])
+    expect(readLog()).not.toContain(PNG.slice(22, 40))
+    expect(asked.map(({ url }) => url)).toEqual(['/v1_1/nube/image/upload'])
   })
-  expect(readLog()).toContain('Invalid file data:… (400)')
-  expect(readLog()).not.toContain(PNG.slice(22, 40))
-  host.close()
+
+  it('is logged in 200 characters at most', async () => {
+    const { log } = await create((_, response) => {
+      response.writeHead(400).end(JSON.stringify({ error: { message: 'x'.repeat(300) } }))
+    })
+    expect(reasons(log)).toMatchObject([{ message: `image host: ${'x'.repeat(200)} (400)` }])
+  })
+
+  it.each(['{}', '{"secure_url":"https://x"}', '{"public_id":"x","secure_url":1}'])(
+    'for an answer like %s is none of the host',
+    async (answer) => {
+      const { answer: ours, log } = await create((_, response) => response.end(answer))
+      expect(ours).toEqual(NOT_UPLOADED)
+      expect(reasons(log)).toMatchObject([{ message: 'image host: nonsense' }])
+    },
+  )
+
+  it('without an answer is taken back, for it may have been done', async () => {
+    const { answer } = await create((request, response) => {
+      if (request.url?.endsWith('/upload')) request.socket.destroy()
+      else response.end('{"result":"ok"}')
+    })
+    expect(answer).toEqual(NOT_UPLOADED)
+    await expect
+      .poll(() => asked.map(({ url }) => url))
+      .toEqual(['/v1_1/nube/image/upload', '/v1_1/nube/image/destroy'])
+    const [uploaded, destroyed] = asked.map(
+      ({ body }) => /name="public_id"\s+(\S+)/.exec(body)?.[1],
+    )
+    expect(destroyed).toBe(`usuarios_corp/${uploaded}`)
+    await expect.poll(() => readLog()).toContain(`"publicId":"${destroyed}","msg":"image removed"`)
+  })
+
+  it('and cannot be taken back either is logged', async () => {
+    await create((request) => request.socket.destroy())
+    await expect.poll(() => readLog()).toContain('"msg":"image not removed"')
+  })
+})
+
+describe('an image whose user could not be stored', () => {
+  const log = { warn: () => {} } as unknown as FastifyBaseLogger
+  const alojada = { publicId: 'usuarios_corp/x', url: 'https://x' }
+
+  /** The images removed after `store` has thrown `error`. */
+  async function removedAfter(error: unknown) {
+    const removed: string[] = []
+    const imagenes: Imagenes = {
+      upload: async () => alojada,
+      remove: async (publicId) => {
+        removed.push(publicId)
+      },
+    }
+    const store = () => Promise.reject(error)
+    await expect(storeWithImagen(imagenes, PNG, log, store)).rejects.toBe(error)
+    return removed
+  }
+
+  it('is removed', async () => {
+    expect(await removedAfter(new Error('refused'))).toEqual(['usuarios_corp/x'])
+    expect(await removedAfter(Object.assign(new Error(), { code: '23505' }))).toEqual([
+      'usuarios_corp/x',
+    ])
+  })
+
+  it.each(['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'ECONNRESET', 'EPIPE'])(
+    'is kept after %s, for the row may be there',
+    async (code) => {
+      expect(await removedAfter(Object.assign(new Error(), { code }))).toEqual([])
+    },
+  )
+
+  it('is kept after a silence of the database', async () => {
+    const silence = new DatabaseSilence()
+    expect(silence.message).toBe('the database has not answered in time')
+    expect(await removedAfter(silence)).toEqual([])
+  })
 })

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { startPasswords } from '../src/auth/password.js'
+import { Failure } from '../src/failure.js'
 import { ADMIN, JWT_SECRET, testApp } from './app.js'
 
 const LOGIN = { ...ADMIN, captchaToken: 'humano' }
@@ -131,6 +133,18 @@ describe('with a verification endpoint that misbehaves', () => {
     await new Promise((done) => server.close(done))
     expect(await attempt({}, unsure.call)).toEqual(UNAVAILABLE)
   })
+})
+
+it('refuses what would have to wait too long for a thread', async () => {
+  const passwords = startPasswords()
+  const calls = Array.from({ length: 300 }, () => passwords.hash('x'))
+  expect(passwords.waiting()).toBe(256)
+  // Beside those that wait, at most two have been given to threads.
+  const reason = new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
+  expect(await Promise.allSettled(calls.slice(258))).toEqual(
+    Array(42).fill({ status: 'rejected', reason }),
+  )
+  await Promise.all([passwords.close(), Promise.allSettled(calls)])
 })
 
 it('limits the attempts of one address a minute, and believes no forwarded one', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
@@ -137,15 +138,58 @@ describe('the log', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
+  it('says of a request what was asked and how it ended, without its query', () => {
+    const { headers } = answers.findLast(({ status }) => status === 404) as Answer
+    const [line] = lines().filter(({ reqId }) => reqId === headers['x-request-id'])
+    expect(line).toEqual({
+      level: 30,
+      time: expect.any(Number),
+      pid: process.pid,
+      hostname: hostname(),
+      reqId: headers['x-request-id'],
+      msg: 'request',
+      method: 'GET',
+      path: '/no/existe',
+      status: 404,
+      ms: expect.any(Number),
+      ip: '127.0.0.1',
+    })
+    expect(Number.isInteger(line?.ms)).toBe(true)
+  })
+
   it('tells an unexpected failure with its cause, and its request', () => {
     const { headers } = answers.findLast(({ status }) => status === 500) as Answer
     const errors = lines().filter(({ level }) => Number(level) >= 50)
-    expect(errors).toContainEqual(
-      expect.objectContaining({
-        reqId: headers['x-request-id'],
-        err: expect.objectContaining({ message: 'relation "permisos_perfil" does not exist' }),
-      }),
+    expect(errors).toContainEqual({
+      level: 50,
+      time: expect.any(Number),
+      pid: process.pid,
+      hostname: hostname(),
+      reqId: headers['x-request-id'],
+      msg: 'unexpected failure',
+      err: {
+        type: 'PostgresError',
+        message: 'relation "permisos_perfil" does not exist',
+        code: '42P01',
+        stack: expect.stringContaining('permisos_perfil'),
+      },
+    })
+    expect(errors.map(({ err }) => err)).toContainEqual(
+      expect.objectContaining({ code: '23514', constraint: 'usuario_strNombreUsuario_check' }),
     )
+  })
+
+  it('tells why the image host failed, as a warning', () => {
+    expect(lines().filter(({ msg }) => msg === 'upload')).toEqual([
+      expect.objectContaining({
+        level: 40,
+        err: {
+          type: 'Error',
+          message: expect.stringMatching(/^image host: .+ \(401\)$/),
+          stack: expect.any(String),
+        },
+      }),
+    ])
   })
 })
 
