@@ -1,0 +1,44 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+const { app, call } = await testApp()
+
+const ask = async (url: string) => {
+  const { status, body } = await call('GET', url, undefined, { token: null })
+  return { status, body }
+}
+const OK = { status: 200, body: { status: 'ok' } }
+const NOT_READY = { statusCode: 503, message: 'No disponible' }
+
+it('is said to anybody', async () => {
+  expect(await ask('/health/live')).toEqual(OK)
+  expect(await ask('/health/ready')).toEqual(OK)
+})
+
+it('without its database is alive and not ready', async () => {
+  const through = await testApp({ DATABASE_POOL_MAX: '1' })
+  await through.app.sql.end()
+  const { status, body } = await through.call('GET', '/health/ready')
+  expect({ status, body }).toEqual({ status: 503, body: NOT_READY })
+  expect((await through.call('GET', '/health/live')).body).toEqual(OK.body)
+})
+
+it('is no longer ready when it closes, on the connections that are still open', async () => {
+  const { hostname, port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const socket = connect(Number(port), hostname)
+  const accepted = once(app.server, 'connection')
+  // Half a request: a connection without any is closed at once.
+  socket.write('GET /health/ready HTTP/1.1\r\nHost: x\r\n')
+  const [half] = await accepted
+  await expect.poll(() => half.bytesRead).toBeGreaterThan(0)
+  const closed = app.close()
+  await expect.poll(() => app.server.listening).toBe(false)
+  socket.write('\r\n')
+  const answer = await text(socket)
+  expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(NOT_READY)
+  await closed
+})
