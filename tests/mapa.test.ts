@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { keepMapas } from '../src/permisos/mapa.js'
 import { testApp } from './app.js'
 
@@ -7,6 +7,9 @@ const two = await testApp({ DATABASE_URL: one.config.databaseUrl })
 const { sql } = one.app
 const { data: modulos } = (await one.call('GET', '/api/modulo/list')).body
 const idModulo: number = modulos[0].id
+const { id: permisosModulo } = modulos.find(
+  ({ strNombreModulo }: { strNombreModulo: string }) => strNombreModulo === 'PERMISOS',
+)
 const { id: idPerfil } = (await one.call('POST', '/api/perfil', { strNombrePerfil: 'x' })).body.data
 const url = `/api/permisos/mis-permisos/${idPerfil}`
 const read = (service = one, headers = {}) => service.call('GET', url, undefined, { headers })
@@ -68,6 +71,71 @@ describe('the permission map', () => {
       select id, "numPermisos", (select count(*) from permisos_perfil where "idPerfil" = perfil.id)
       from perfil`
     for (const { numPermisos, count } of counted) expect(numPermisos).toBe(Number(count))
+  })
+})
+
+describe('the own map', () => {
+  let user: { id: number; strNombreUsuario: string; idPerfil: number }
+  let token: string
+  let turn = 0
+  const edited = (changes: object) =>
+    one.call('PUT', `/api/usuario/${user.id}`, {
+      ...user,
+      strCorreo: `${user.strNombreUsuario}@ejemplo.com`,
+      idEstadoUsuario: true,
+      ...changes,
+    })
+  const ask = async (id = idPerfil) => {
+    const path = `/api/permisos/mis-permisos/${id}`
+    const { status, body } = await one.call('GET', path, undefined, { token })
+    return { status, body }
+  }
+  const NO_SESSION = {
+    status: 401,
+    body: { statusCode: 401, message: 'Sesión no válida o expirada' },
+  }
+  const FORBIDDEN = {
+    status: 403,
+    body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
+  }
+  const EMPTY = { status: 200, body: { success: true, permisos: {} } }
+
+  beforeEach(async () => {
+    await write(one, [])
+    turn += 1
+    const name = `propio${turn}`
+    const body = { strNombreUsuario: name, idPerfil, strPwd: 'x', strCorreo: `${name}@ejemplo.com` }
+    const { data } = (await one.call('POST', '/api/usuario', body)).body
+    user = { id: data.id, strNombreUsuario: name, idPerfil }
+    token = await one.login(name, 'x')
+  })
+
+  it('is for everybody', async () => {
+    expect(await ask()).toEqual(EMPTY)
+    expect(await ask(1)).toEqual(FORBIDDEN)
+  })
+
+  it('is for nobody who has been made inactive', async () => {
+    expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
+    expect(await ask()).toEqual(NO_SESSION)
+  })
+
+  it('is for no session that has been ended', async () => {
+    await one.call('POST', '/api/auth/logout', undefined, { token })
+    expect(await ask()).toEqual(NO_SESSION)
+    token = await one.login(user.strNombreUsuario, 'x')
+    expect(await ask()).toEqual(EMPTY)
+  })
+
+  it('is that of the present profile, and the one before needs its permission', async () => {
+    const { body } = await one.call('POST', '/api/perfil', { strNombrePerfil: 'después' })
+    const after = body.data.id
+    expect((await edited({ idPerfil: after })).status).toBe(200)
+    expect(await ask()).toEqual(FORBIDDEN)
+    expect(await ask(after)).toEqual(EMPTY)
+    const permiso = { idPerfil: after, idModulo: permisosModulo, bitConsulta: true }
+    expect((await one.call('POST', '/api/permisos', permiso)).status).toBe(200)
+    expect(await ask()).toEqual(EMPTY)
   })
 })
 
