@@ -53,6 +53,37 @@ it('tells how many hashes wait', async () => {
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')
 })
 
+it('says what each of its own figures is', async () => {
+  const { body } = await app.inject('/metrics')
+  const own = /^# (?:HELP|TYPE) (?:llavero|http)_/
+  expect(body.split('\n').filter((line) => own.test(line))).toEqual([
+    '# HELP http_request_duration_seconds From the head of a request to the end of its answer, by route and status',
+    '# TYPE http_request_duration_seconds histogram',
+    '# HELP llavero_database_queries Queries without an answer: as many as run at most, and those that wait',
+    '# TYPE llavero_database_queries gauge',
+    '# HELP llavero_database_pool_max Connections that the pool may have (DATABASE_POOL_MAX)',
+    '# TYPE llavero_database_pool_max gauge',
+    '# HELP llavero_password_hashes_waiting Password hashes that wait for a thread',
+    '# TYPE llavero_password_hashes_waiting gauge',
+  ])
+})
+
+it('measures requests in seconds', async () => {
+  const before = await read()
+  await call('POST', '/api/auth/login', { ...ADMIN, captchaToken: 'humano' })
+  const after = await read()
+  const login = 'method="POST",route="/api/auth/login",status="200"'
+  const sum = (metrics: typeof before) =>
+    Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
+  // A hash takes some hundredths of a second.
+  expect(sum(after) - sum(before)).toBeGreaterThan(0.01)
+  expect(sum(after) - sum(before)).toBeLessThan(10)
+  const buckets = [...after.keys()].filter((key) => key.includes(login) && key.includes('le='))
+  expect(buckets.map((key) => /le="([^"]+)"/.exec(key)?.[1])).toEqual(
+    '0.002 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 30 +Inf'.split(' '),
+  )
+})
+
 it('tells of the process and its event loop', async () => {
   const metrics = await read()
   for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds']) {
