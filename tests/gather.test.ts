@@ -26,6 +26,8 @@ it('asks for the calls that came in meanwhile in one go, two goes at a time', as
   expect(asked).toEqual([[1, 2], [3], [4, 0]])
   for (const answer of answers) answer()
   expect(await Promise.all([second, ...third])).toEqual([30, 40, undefined])
+  await turn()
+  expect(asked).toHaveLength(3)
 })
 
 it('fails the calls of a statement that fails, and no others', async () => {
@@ -33,7 +35,13 @@ it('fails the calls of a statement that fails, and no others', async () => {
   await turn()
   const next = find(6)
   await turn()
+  const last = find(7)
+  await turn()
+  expect(asked.slice(3)).toEqual([[-1, 5], [6]])
   for (const answer of answers) answer()
   expect((await failing).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(await next).toBe(60)
+  await turn()
+  answers.at(-1)?.()
+  expect(await last).toBe(70)
 })

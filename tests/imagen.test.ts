@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { FastifyBaseLogger } from 'fastify'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { DatabaseSilence } from '../src/db.js'
 import { type Imagenes, storeWithImagen } from '../src/usuario/imagen.js'
 import { PNG, testApp } from './app.js'
@@ -81,6 +81,22 @@ describe('an upload that fails', () => {
     await expect.poll(() => readLog()).toContain(`"publicId":"${destroyed}","msg":"image removed"`)
   })
 
+  it('and goes on for more than 30 s is ended, and taken back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const created = create((request, response) => {
+      if (!request.url?.endsWith('/upload')) response.end('{"result":"ok"}')
+    })
+    await expect.poll(() => asked).toHaveLength(1)
+    vi.advanceTimersByTime(29_999)
+    expect(asked).toHaveLength(1)
+    vi.advanceTimersByTime(1)
+    const { answer, log } = await created
+    expect(answer).toEqual(NOT_UPLOADED)
+    expect(reasons(log)).toMatchObject([{ message: 'image host: took too long' }])
+    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
+  })
+
   it('and cannot be taken back either is logged', async () => {
     await create((request) => request.socket.destroy())
     await expect.poll(() => readLog()).toContain('"msg":"image not removed"')
@@ -88,7 +104,8 @@ describe('an upload that fails', () => {
 })
 
 describe('an image whose user could not be stored', () => {
-  const log = { warn: () => {} } as unknown as FastifyBaseLogger
+  const warnings: unknown[][] = []
+  const log = { warn: (...args: unknown[]) => warnings.push(args) } as unknown as FastifyBaseLogger
   const alojada = { publicId: 'usuarios_corp/x', url: 'https://x' }
 
   /** The images removed after `store` has thrown `error`. */
@@ -122,6 +139,8 @@ describe('an image whose user could not be stored', () => {
   it('is kept after a silence of the database', async () => {
     const silence = new DatabaseSilence()
     expect(silence.message).toBe('the database has not answered in time')
+    warnings.length = 0
     expect(await removedAfter(silence)).toEqual([])
+    expect(warnings).toEqual([[{ publicId: alojada.publicId }, 'image kept: row unknown']])
   })
 })

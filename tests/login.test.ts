@@ -118,14 +118,21 @@ describe('with a verification endpoint that misbehaves', () => {
   )
 
   it.each([
-    ['that hangs up', (response: ServerResponse) => response.destroy()],
-    ['that fails', (response: ServerResponse) => response.writeHead(500).end()],
-    ['that never answers', () => {}],
-  ])('%s: 503', async (_, misbehave) => {
+    ['that hangs up', (response: ServerResponse) => response.destroy(), /socket hang up/],
+    ['that fails', (response: ServerResponse) => response.writeHead(500).end(), /JSON/],
+    ['that never answers', () => {}, /aborted/],
+  ])('%s: 503, and the log says why', async (_, misbehave, reason) => {
     respond = misbehave
     const start = Date.now()
     expect(await attempt({}, unsure.call)).toEqual(UNAVAILABLE)
     expect(Date.now() - start).toBeLessThan(7000)
+    const { err } = JSON.parse(
+      unsure
+        .readLog()
+        .match(/.+"msg":"unavailable".*/g)
+        ?.at(-1) ?? '{}',
+    )
+    expect(err).toMatchObject({ message: expect.stringMatching(reason) })
   })
 
   it('that cannot be reached: 503', async () => {

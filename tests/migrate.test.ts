@@ -42,16 +42,19 @@ it('puts the functions back every time', async () => {
 })
 
 it('lets those that start together wait for one another, however long', async () => {
-  const [first, second] = [open(), open()]
-  await second`set statement_timeout = 200`
-  const slow = first.begin(async (tx) => {
+  const [holder, one, other] = [open(), open(), open()]
+  for (const sql of [one, other]) await sql`set statement_timeout = 200`
+  const ended: string[] = []
+  let answers: Promise<string[][]> | undefined
+  await holder.begin(async (tx) => {
+    // The lock that migrate() takes.
     await tx`select pg_advisory_xact_lock(7305511402)`
+    answers = Promise.all([migrate(one), migrate(other)]).finally(() => ended.push('migrate'))
     await new Promise((done) => setTimeout(done, 500))
+    ended.push('holder')
   })
-  const applied = migrate(second)
-  await slow
-  const answers = await Promise.all([applied, migrate(first)])
-  expect(answers).toEqual(expect.arrayContaining([MIGRATIONS, []]))
+  expect((await answers)?.toSorted()).toEqual([[], MIGRATIONS])
+  expect(ended).toEqual(['holder', 'migrate'])
 })
 
 it('leaves nothing behind when it fails', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
+import { logOptions } from '../src/log.js'
 import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
@@ -190,6 +191,34 @@ describe('the log', () => {
         },
       }),
     ])
+  })
+})
+
+describe('an error in the log', () => {
+  const { err: serialize } = logOptions('info').serializers
+
+  it('has its causes, and of nothing what it was sent', () => {
+    const cause = Object.assign(new Error('why'), {
+      code: 'X1',
+      detail: 'the row',
+      query: 'select',
+    })
+    const error = Object.assign(new TypeError('what', { cause }), { constraint_name: 'unico' })
+    const { stack, cause: inner } = error as { stack: string; cause: unknown }
+    expect(serialize(error)).toEqual({
+      type: 'TypeError',
+      message: 'what',
+      code: undefined,
+      constraint: 'unico',
+      stack,
+      cause: { type: 'Error', message: 'why', code: 'X1', stack: (inner as Error).stack },
+    })
+    expect(serialize(new Error('alone'))).not.toHaveProperty('cause')
+  })
+
+  it('that is none shows its type alone', () => {
+    expect(serialize('texto')).toEqual({ type: 'string', message: 'not an error', stack: '' })
+    expect(serialize(Object.assign(new Error('x'), { stack: undefined })).stack).toBe('')
   })
 })
 
