@@ -43,7 +43,10 @@ it('signs a token of 8 hours with HS256, and sets no cookie', async () => {
 it('has the captcha verified first, once, with the secret and the address', async () => {
   captcha.requests.length = 0
   await attempt({ strNombreUsuario: 'nadie', captchaToken: 'uno' })
-  await attempt({ captchaToken: 'rechazar' })
+  expect(await attempt({ captchaToken: 'rechazar' })).toEqual({
+    status: 400,
+    body: { statusCode: 400, message: 'Fallo en la validación del captcha.' },
+  })
   await attempt({ strPwd: undefined, captchaToken: 'tres' })
   await attempt({ captchaToken: '' })
   const form = { secret: 'secreto del sitio', remoteip: '127.0.0.1' }
@@ -120,6 +123,11 @@ describe('with a verification endpoint that misbehaves', () => {
   it.each([
     ['that hangs up', (response: ServerResponse) => response.destroy(), /socket hang up/],
     ['that fails', (response: ServerResponse) => response.writeHead(500).end(), /JSON/],
+    [
+      'that sends elsewhere',
+      (response: ServerResponse) => response.writeHead(302, { location: '/' }).end(),
+      /redirect mode is set to error/,
+    ],
     ['that never answers', () => {}, /aborted/],
   ])('%s: 503, and the log says why', async (_, misbehave, reason) => {
     respond = misbehave
