@@ -15,16 +15,32 @@ describe('headers', () => {
       ['GET', '/api/nada'],
       ['POST', '/api/auth/login'],
     ] as const) {
-      expect((await call(method, url)).headers).toMatchObject(API_HEADERS)
+      const { headers } = await call(method, url)
+      expect(headers).toMatchObject(API_HEADERS)
+      const others = Object.keys(headers).filter((name) => !(name in API_HEADERS))
+      expect(others.filter((name) => !name.startsWith('access-control-')).toSorted()).toEqual([
+        'connection',
+        'content-length',
+        'content-type',
+        'date',
+        'vary',
+        'x-request-id',
+      ])
     }
   })
 
   it('sends a policy that the documentation page works under', async () => {
-    const { headers } = await call('GET', '/health/live')
-    expect(headers['content-security-policy']).toContain("script-src 'self'")
-    expect(headers['content-security-policy']).toContain("img-src 'self' data:;")
-    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
-    expect(headers['x-content-type-options']).toBe('nosniff')
+    for (const [url, code] of [
+      ['/health/live', 200],
+      ['/nada', 404],
+    ] as const) {
+      const { status, headers } = await call('GET', url)
+      expect(status).toBe(code)
+      expect(headers['content-security-policy']).toContain("script-src 'self'")
+      expect(headers['content-security-policy']).toContain("img-src 'self' data:;")
+      expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
+      expect(headers['x-content-type-options']).toBe('nosniff')
+    }
   })
 
   it('lets a listed origin in with credentials, and no other', async () => {
