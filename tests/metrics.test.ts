@@ -20,6 +20,12 @@ it('is not there unless it is asked for', async () => {
   expect((await without.call('GET', '/metrics')).status).toBe(404)
 })
 
+it('is not in the document that clients are made from', async () => {
+  const { body } = await call('GET', '/docs/json')
+  expect(Object.keys(body.paths)).toContain('/api/perfil')
+  expect(Object.keys(body.paths)).not.toContain('/metrics')
+})
+
 it('counts requests by route and status, never by path', async () => {
   await call('GET', '/api/usuario/1')
   await call('GET', '/api/usuario/999')
