@@ -62,11 +62,10 @@ export function decoded<Wire, T>(options: FieldOptions, decode: (value: Wire) =>
 
 const isMissing = (value: unknown) => value === undefined || value === null || value === ''
 
-/** The whole number that `value` is or spells, ±Infinity beyond what a double holds. */
+/** The whole number that `value` is or spells (blank text: 0), ±Infinity beyond a double. */
 function wholeNumber(value: unknown) {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
-  if (typeof value === 'string' && (value.trim() === '' || /infinity/i.test(value)))
-    return undefined
+  if (typeof value === 'string' && /infinity/i.test(value)) return undefined
   const number = Number(value)
   return Number.isNaN(number) || (Number.isFinite(number) && !Number.isInteger(number))
     ? undefined
