@@ -65,7 +65,8 @@ beforeAll(async () => {
 })
 
 describe('/docs/json', () => {
-  it('is the document that clients know; `vitest run tests/docs.test.ts -u` keeps another', async () => {
+  // Where it is to change: `npx vitest run tests/docs.test.ts -u`.
+  it('is the document that clients know', async () => {
     await expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot('openapi.snap')
   })
 

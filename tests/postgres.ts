@@ -61,7 +61,8 @@ async function withSql<T>(url: string, use: (sql: postgres.Sql) => Promise<T>) {
   return use(sql).finally(() => sql.end())
 }
 
-async function startServer(): Promise<Server> {
+/** TEST_DATABASE_URL, else a container, else the embedded server. */
+export async function startServer(): Promise<Server> {
   const given = process.env.TEST_DATABASE_URL
   if (given) return { name: 'TEST_DATABASE_URL', url: given, stop: async () => {} }
   return startContainer().catch((error: Error) => startEmbedded(error.message))

@@ -1,0 +1,67 @@
+import { basename, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/**
+ * The tests that speak for a source file, the ones that kill most first. A mutant that the others
+ * alone would have killed survives here: a run costs minutes less, and the score is at worst too low.
+ * The first entry whose path fits counts.
+ */
+const TESTS: [path: string, tests: string[]][] = [
+  ['src/config.ts', ['config']],
+  ['src/auth/gather.ts', ['gather', 'mapa']],
+  ['src/auth/captcha.ts', ['login']],
+  ['src/auth/password.ts', ['login', 'metrics']],
+  ['src/auth/', ['docs', 'rotation', 'access', 'headers', 'mapa', 'contract', 'login']],
+  ['src/fields.ts', ['fields', 'config', 'docs']],
+  ['src/validation.ts', ['validation', 'docs']],
+  ['src/modulo/schemas.ts', ['docs', 'fields', 'modulo']],
+  ['src/usuario/schemas.ts', ['docs', 'fields', 'usuario']],
+  ['src/usuario/imagen.ts', ['imagen', 'usuario']],
+  ['src/usuario/', ['docs', 'usuario', 'administracion', 'access', 'contract']],
+  ['src/perfil/', ['docs', 'perfil', 'administracion', 'contract']],
+  ['src/modulo/', ['docs', 'modulo', 'administracion', 'contract']],
+  ['src/permisos/', ['docs', 'permisos', 'mapa', 'contract']],
+  ['src/audit.ts', ['audit', 'registro']],
+  ['src/log.ts', ['registro', 'audit', 'login']],
+  ['src/docs.ts', ['docs']],
+  ['src/headers.ts', ['headers']],
+  ['src/metrics.ts', ['metrics']],
+  ['src/pool.ts', ['metrics', 'pool']],
+  ['src/body.ts', ['cuerpos']],
+  ['src/migrate.ts', ['migrate']],
+  ['src/health.ts', ['health', 'docs']],
+  ['src/db.ts', ['docs', 'imagen', 'administracion', 'contract']],
+  ['src/', ['docs', 'headers', 'contract', 'administracion', 'registro']],
+]
+
+class ForTheMutant extends BaseSequencer {
+  override async sort(specs: TestSpecification[]) {
+    const mutated = (this.ctx.config.related ?? []).map((path) =>
+      relative(this.ctx.config.root, path),
+    )
+    const wanted = mutated.flatMap(
+      (path) => TESTS.find(([start]) => path.startsWith(start))?.[1] ?? [],
+    )
+    const rank = ({ moduleId }: TestSpecification) => wanted.indexOf(basename(moduleId, '.test.ts'))
+    return specs.filter((spec) => rank(spec) >= 0).sort((a, b) => rank(a) - rank(b))
+  }
+}
+
+export default defineConfig({
+  root: ROOT,
+  test: {
+    include: ['tests/*.test.ts'],
+    globalSetup: 'tests/postgres.ts',
+    runner: fileURLToPath(new URL('runner.ts', import.meta.url)),
+    sequence: { sequencer: ForTheMutant },
+    // One thread for all files of one mutant; the next mutant gets another.
+    isolate: false,
+    // A mutant that hangs costs this, and not Stryker's own limit, which is that of all tests.
+    testTimeout: 15_000,
+    hookTimeout: 30_000,
+  },
+})
