@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,15 +16,14 @@ const CALLS = 20
 let service: Awaited<ReturnType<typeof start>>
 let token: string
 
+const hosts: Server[] = []
+
 /** A host that does with each request what `behave` says at that time. */
 async function startHost() {
   const host = { url: '', behave: (() => {}) as RequestListener }
   const server = createServer((request, response) => host.behave(request, response))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  afterAll(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  hosts.push(server)
   host.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return host
 }
@@ -56,6 +55,11 @@ const WAITING = (CALLS / TROUBLES.length) * 3
 let captcha: Awaited<ReturnType<typeof startHost>>
 let images: Awaited<ReturnType<typeof startHost>>
 
+afterAll(async () => {
+  await killAll()
+  for (const host of hosts) host.close().closeAllConnections()
+})
+
 beforeAll(async () => {
   captcha = await startHost()
   captcha.behave = json('{"success":true}')
@@ -70,7 +74,6 @@ beforeAll(async () => {
     },
     COMPILED,
   )
-  afterAll(killAll)
   token = await login(service.address)
   // From here on the pool has all its connections.
   await Promise.all(Array.from({ length: 40 }, () => get('/api/modulo/list')))

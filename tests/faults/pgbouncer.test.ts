@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { cloneDatabase } from '../app.js'
 import { COMPILED, killAll, start } from '../service.js'
@@ -76,10 +76,10 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}
       sql = postgres(database, { max: 1, onnotice: () => {} })
       await sql`drop schema public cascade`
       await sql`create schema public`
-      afterAll(async () => {
+      return async () => {
         await sql.end()
         await captcha.close()
-      })
+      }
     })
 
     /** Three replicas that start at once, behind a pooler of their own. */

@@ -159,13 +159,13 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     replicas.push(...(await Promise.all(starts)))
     await sql`insert into perfil ("strNombrePerfil") values ('Segundo'), ('Tercero')`
     const running = await startProxy(proxy, ports)
-    afterAll(async () => {
+    url = running.url
+    token = await login(url)
+    return async () => {
       await running.stop()
       await killAll()
       await sql.end()
-    })
-    url = running.url
-    token = await login(url)
+    }
   })
 
   /** Ends a replica, starts it anew on its port, and waits until the proxy uses it again. */
