@@ -72,7 +72,7 @@ async function slowest(seconds: number) {
 
 /** Expects that others are served within a second, or as fast as before where that is slower. */
 async function expectOthersServed(seconds: number) {
-  expect(await slowest(seconds)).toBeLessThan(Math.max(1000, 3 * usual))
+  expect(await slowest(seconds)).toBeLessThan(Math.max(1000, 5 * usual))
 }
 
 /** Expects all of the connections to be closed in that time. */
@@ -109,7 +109,7 @@ it('cuts clients that read a byte of their answer a second, after 60 s', async (
   await sleep(10_000)
   await expectOthersServed(10)
   await sleep(45_000)
-  // What the kernel has for them comes first, then the end.
+  // What the kernel has for them comes first, then the end; one that was not cut would stay open.
   for (const socket of sockets) socket.resume()
-  await expectCut(5)
+  await expectCut(40)
 })
