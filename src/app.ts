@@ -88,6 +88,9 @@ export async function buildApp(
   app.decorate('verifyCaptcha', captchaVerifier(config))
   app.decorate('imagenes', imageHost(config.cloudinary))
   app.decorate('leaving', false)
+  app.addHook('preClose', async () => {
+    app.leaving = true
+  })
 
   app.setValidatorCompiler(validatorCompiler)
   parseJsonBodies(app, config.bodyLimit)

@@ -10,7 +10,9 @@ const NEEDED = {
 
 /** What each variable must be, in the service's words; HOST and CAPTCHA_SECRET can be any text. */
 const VARIABLES = {
-  DATABASE_URL: 'an address like postgres://user:password@host:5432/database',
+  DATABASE_URL:
+    'an address like postgres://user:password@host:5432/database, several hosts with commas, ' +
+    'target_session_attrs in it one of any, primary, read-write',
   JWT_SECRET: 'a secret of at least 32 characters',
   JWT_SECRET_PREVIOUS: 'a secret of at least 32 characters',
   CAPTCHA_VERIFY_URL: 'an http(s) address',
