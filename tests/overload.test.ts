@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -85,4 +85,35 @@ describe('requests that wait for another service', () => {
     expect(oneMore).toMatchObject(BUSY)
     expect(statuses).toEqual(new Set([400]))
   })
+})
+
+describe('clients that go away', () => {
+  it.each(['usuario', 'modulo'])('leave their places, waiting for %s', async (table) => {
+    const { port } = await listening()
+    const sql = postgres(test.config.databaseUrl, { max: 1, onnotice: () => {} })
+    await sql.begin(async (sql) => {
+      await sql`lock table ${sql(table)}`
+      const clients = Array.from({ length: UNDER_WAY }, () => {
+        const client = connect(port, '127.0.0.1')
+        client.write(
+          'GET /api/modulo/list HTTP/1.1\r\nHost: x\r\n' +
+            `Cookie: auth_token=${test.adminToken}\r\n\r\n`,
+        )
+        return client
+      })
+      await sleep(1000)
+      for (const client of clients) client.destroy()
+      await sleep(200)
+      await sql`rollback`
+    })
+    await sql.end()
+    await sleep(500)
+    const answers = await Promise.all(Array.from({ length: UNDER_WAY }, list))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  const listening = async () =>
+    test.app.server.listening
+      ? (test.app.server.address() as AddressInfo)
+      : { port: Number(new URL(await test.app.listen({ host: '127.0.0.1', port: 0 })).port) }
 })
