@@ -47,7 +47,7 @@ export default fp<Pick<Config, 'databasePoolMax'>>(async (app, { databasePoolMax
     },
   })
 
-  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
+  app.get('/metrics', async (_request, reply) => {
     reply.type(registry.contentType)
     return registry.metrics()
   })

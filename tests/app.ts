@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import postgres from 'postgres'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
 import { buildApp } from '../src/app.js'
 import { loadConfig } from '../src/config.js'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { ensureAdministrador } from '../src/usuario/administrador.js'
+import { closeAtEnd } from './cleanup.js'
 import { databaseUrl } from './postgres.js'
 
 export const ADMIN = {
@@ -46,7 +47,7 @@ export async function cloneDatabase() {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
   const name = `prueba_${randomBytes(6).toString('hex')}`
   await server.unsafe(`create database ${name} template ${inject('template')}`)
-  afterAll(async () => {
+  closeAtEnd(async () => {
     await server.unsafe(`drop database if exists ${name} with (force)`)
     await server.end()
   })
@@ -77,7 +78,7 @@ export async function testApp(env: Record<string, string> = {}) {
   })
   const app = await buildApp(config, { logStream })
   await ensureAdministrador(app, ADMIN)
-  afterAll(async () => {
+  closeAtEnd(async () => {
     await app.close()
     await Promise.all([captcha.close(), images.close()])
   })

@@ -17,6 +17,7 @@ import { startImageHost } from '../src/dev/imagenes.js'
 import { type PostgresServer, startPostgres } from '../src/dev/postgres.js'
 import { migrate } from '../src/migrate.js'
 import { ADMIN, PNG, testApp } from './app.js'
+import { closeAtEnd } from './cleanup.js'
 import { A, ENDPOINTS, INTERNAL, NOT_READY, NOT_UPDATED, READY, usuario } from './endpoints.js'
 
 type Service = Awaited<ReturnType<typeof testApp>>
@@ -50,7 +51,7 @@ async function forward(url: string, request: IncomingMessage, response: ServerRe
 async function listen(listener: RequestListener) {
   const server = createServer(listener)
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  afterAll(() => {
+  closeAtEnd(() => {
     server.close()
     server.closeAllConnections()
   })
@@ -339,7 +340,7 @@ describe('the captcha host', () => {
   async function reconfigured(changes: Partial<Service['config']>) {
     const { buildApp } = await import('../src/app.js')
     const app = await buildApp({ ...test.config, ...changes, logLevel: 'silent' })
-    afterAll(() => app.close())
+    closeAtEnd(() => app.close())
     return { app }
   }
 })
@@ -376,7 +377,7 @@ describe('the image host', () => {
 
   beforeAll(async () => {
     images = await startImageHost(ACCOUNT)
-    afterAll(images.close)
+    closeAtEnd(images.close)
     const url = await listen(async (request, response) => {
       paths.push(request.url ?? '')
       if (typeof behaviour === 'function') return behaviour(request, response)

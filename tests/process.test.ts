@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { cloneDatabase } from './app.js'
+import { closeAtEnd } from './cleanup.js'
 import { type Environment, killAll, launch, SECRETS, start as startService } from './service.js'
 
 const ADMIN = {
@@ -38,7 +39,7 @@ async function useDatabase({ empty = false } = {}) {
     await sql`drop schema public cascade`
     await sql`create schema public`
   }
-  afterAll(() => sql.end())
+  closeAtEnd(() => sql.end())
 }
 
 const login = (address: string, strNombreUsuario: string, strPwd: string) =>

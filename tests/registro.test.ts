@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { logOptions } from '../src/log.js'
 import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
+import { closeAtEnd } from './cleanup.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
 const BAD_PASSWORD = 'contraseña-mala'
@@ -52,7 +53,7 @@ const usuario = (strNombreUsuario: string) => ({
 
 beforeAll(async () => {
   const badHost = await startImageHost({ cloudName: 'nube', apiKey: 'clave', apiSecret: 'x' })
-  afterAll(badHost.close)
+  closeAtEnd(badHost.close)
   test = await testApp({ LOG_LEVEL: 'trace' })
   tokens.push(test.adminToken)
   const json = { headers: { 'content-type': 'application/json' } }

@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ['tests/faults/*.test.ts'],
     globalSetup: 'tests/postgres.ts',
+    setupFiles: 'tests/setup.ts',
     fileParallelism: false,
     testTimeout: 180_000,
     hookTimeout: 60_000,

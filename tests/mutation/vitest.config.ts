@@ -56,6 +56,7 @@ export default defineConfig({
   test: {
     include: ['tests/*.test.ts'],
     globalSetup: 'tests/postgres.ts',
+    setupFiles: 'tests/setup.ts',
     runner: fileURLToPath(new URL('runner.ts', import.meta.url)),
     sequence: { sequencer: ForTheMutant },
     // One thread for all files of one mutant; the next mutant gets another.
