@@ -27,10 +27,10 @@ export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
 /** The LIKE pattern that finds `search` anywhere; `%`, `_` and `\` in it are ordinary characters. */
 export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
 
-/** The database has not answered in time: what was asked may be done all the same. */
+/** The database has not answered in time; what was asked may be done all the same if it was sent. */
 export class DatabaseSilence extends Error {
-  constructor() {
-    super('the database has not answered in time')
+  constructor(readonly isSent = true) {
+    super(isSent ? 'the database has not answered in time' : 'no connection was free in time')
   }
 }
 
@@ -39,7 +39,7 @@ export class DatabaseSilence extends Error {
  * fell silent or went away after the write had been sent.
  */
 export function mayHaveHappened(error: unknown): boolean {
-  if (error instanceof DatabaseSilence) return true
+  if (error instanceof DatabaseSilence) return error.isSent
   const { code = '' } = error as { code?: string }
   return ['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'ECONNRESET', 'EPIPE'].includes(code)
 }

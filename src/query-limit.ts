@@ -50,6 +50,6 @@ type Pending = { state: unknown; cancel(): void; reject(error: unknown): void }
 /** What still waits for a connection is taken back; what has been sent can't be. */
 function abandon(query: Pending) {
   const isSent = query.state !== null
-  query.reject(isSent ? new DatabaseSilence() : new Error('no connection was free in time'))
+  query.reject(new DatabaseSilence(isSent))
   if (!isSent) query.cancel()
 }

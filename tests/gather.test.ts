@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { gather } from '../src/auth/gather.js'
+import { DatabaseSilence } from '../src/db.js'
 
 const asked: number[][] = []
 const answers: (() => void)[] = []
@@ -7,6 +8,7 @@ const answers: (() => void)[] = []
 const find = gather(async (ids) => {
   asked.push(ids)
   await new Promise<void>((resolve) => answers.push(resolve))
+  if (ids.includes(-2)) throw new DatabaseSilence()
   if (ids.includes(-1)) throw new Error('not asked that way')
   return new Map(ids.filter((id) => id !== 0).map((id) => [id, 10 * id]))
 })
@@ -44,4 +46,19 @@ it('fails the calls of a statement that fails, and no others', async () => {
   await turn()
   answers.at(-1)?.()
   expect(await last).toBe(70)
+})
+
+it('fails those that wait, too, where the database is silent', async () => {
+  const before = asked.length
+  const silent = Promise.allSettled([find(-2)])
+  await turn()
+  const other = find(8)
+  await turn()
+  const waiting = Promise.allSettled([find(9), find(10)])
+  for (const answer of answers) answer()
+  const ends = [...(await silent), ...(await waiting)]
+  expect(ends).toEqual(Array(3).fill({ status: 'rejected', reason: expect.any(DatabaseSilence) }))
+  expect(await other).toBe(80)
+  await turn()
+  expect(asked.slice(before)).toEqual([[-2], [8]])
 })
