@@ -402,12 +402,17 @@ describe('read-only', () => {
   it('for every session at once: reads are served, writes fail, until it is over', async () => {
     await sql`alter system set default_transaction_read_only = on`
     await sql`select pg_reload_conf()`
+    // Until each session has heard of it.
+    await sleep(500)
     await expectReadOnly()
   })
 
   it('for every session that begins meanwhile: the service does not stay with those', async () => {
     await sql`alter database llavero set default_transaction_read_only = on`
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'llavero'`
+    // Waits until each is gone.
+    await sql`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'llavero'
+    `
     await expectReadOnly()
   })
 })
