@@ -97,6 +97,12 @@ describe('POST /api/permisos/guardar-matriz', () => {
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
   })
 
+  it('ignores unknown keys of an entry, whatever they are', async () => {
+    const unknown = { '\0': 'a\0b', '\ud800': '\ud800', id: 7, idPerfil: 3 }
+    expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(DONE)
+    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(0) }])
+  })
+
   it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])('%j deletes them', async (body) => {
     expect(await save({ idPerfil: 2, ...body })).toEqual(DONE)
     expect(await matrix(2)).toEqual([])
