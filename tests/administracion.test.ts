@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { ConfigError } from '../src/config.js'
+import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { ADMIN, PNG, testApp } from './app.js'
 
 const service = await testApp()
@@ -342,5 +344,43 @@ describe('who may', () => {
     expect((await open.call('GET', '/api/usuario/1', undefined, { token })).status).toBe(200)
     const own = await open.call('DELETE', `/api/usuario/${yo.id}`, undefined, { token })
     expect(own.status).toBe(409)
+  })
+})
+
+describe('the administrator of ADMIN_*', () => {
+  const ensure = (changes: object = {}) => ensureAdministrador(app, { ...ADMIN, ...changes })
+
+  it('is told of in the log, set up or not', async () => {
+    expect(service.readLog()).toContain(
+      '"strNombreUsuario":"raiz","msg":"administrator set up from ADMIN_*"',
+    )
+    await ensure({ strPwd: 'otra clave' })
+    expect(service.readLog()).toContain(
+      '"msg":"an active administrator exists: ADMIN_* is ignored"',
+    )
+    expect(await login(ADMIN.strNombreUsuario, ADMIN.strPwd)).toEqual(expect.any(String))
+  })
+
+  it('is refused what another user has, and any other failure is passed on', async () => {
+    await create('usuario', usuario('eva'))
+    await sql`update usuario set "idEstadoUsuario" = false where id = 1`
+    const taken = [
+      [
+        { strNombreUsuario: 'nueva', strCorreo: `eva${turn}@X.es` },
+        'ADMIN_EMAIL: another user has it',
+      ],
+      [
+        { strNombreUsuario: `EVA${turn}`, strCorreo: 'nueva@x.es' },
+        'ADMIN_USERNAME: another user has it, in other upper or lower case',
+      ],
+    ] as const
+    for (const [changes, message] of taken) {
+      await expect(ensure(changes)).rejects.toEqual(new ConfigError(message))
+    }
+    await expect(ensure({ strNombreUsuario: 'x\0' })).rejects.toMatchObject({
+      name: 'PostgresError',
+      code: '22021',
+    })
+    await sql`update usuario set "idEstadoUsuario" = true where id = 1`
   })
 })
