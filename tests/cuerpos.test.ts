@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { PNG, testApp } from './app.js'
 
 const MIB = 1024 * 1024
@@ -17,6 +19,7 @@ const NOT_UPDATED = A(
   500,
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
 )
+const NO_CAPTCHA = A(400, 'Fallo en la validación del captcha.')
 const NO_SESSION = A(401, 'Sesión no válida o expirada')
 
 let test: Awaited<ReturnType<typeof testApp>>
@@ -179,9 +182,108 @@ describe('a body of just the limit', () => {
   })
 })
 
+describe('a body that comes in slowly', () => {
+  const PERFIL = 'PUT /api/perfil/999'
+
+  /** From here on time goes by when the test says so, for timers of this kind. */
+  function stopTime(timer: 'Timeout' | 'Interval') {
+    vi.useFakeTimers({ toFake: [`set${timer}`, `clear${timer}`, 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+  }
+
+  /** Waits for 2 s at most. `expect.poll` would let the time go by. */
+  async function until(holds: () => boolean) {
+    for (const end = Date.now() + 2000; !holds() && Date.now() < end; ) await setImmediate()
+    expect(holds()).toBe(true)
+  }
+
+  /** Sends the head of a request, and waits for its body to be waited for. */
+  async function begin(head: string, length: number | 'chunked', session = true) {
+    const accepted = once(test.app.server, 'connection')
+    const client = connect(Number(new URL(address).port), '127.0.0.1')
+    client.on('error', () => {})
+    const [server] = (await accepted) as [Socket]
+    onTestFinished(() => void client.destroy())
+    const timers = vi.getTimerCount()
+    client.write(
+      `${head} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n` +
+        (length === 'chunked'
+          ? 'Transfer-Encoding: chunked\r\n'
+          : `Content-Length: ${length}\r\n`) +
+        `${session ? `Cookie: ${cookie}\r\n` : ''}\r\n`,
+    )
+    await until(() => vi.getTimerCount() > timers)
+    /** Sends more of the body, and waits for it to be read. */
+    const more = async (piece: string) => {
+      const before = server.bytesRead
+      client.write(piece)
+      await until(() => server.bytesRead === before + piece.length)
+    }
+    return { server, more }
+  }
+
+  it.each([
+    { length: 1000, rate: 240 },
+    { length: 64 * 1024, rate: 240 },
+    { length: 64 * 1024 + 1, rate: 8192 },
+  ])('is cut off after 5 s below its rate, %j', async ({ length, rate }) => {
+    stopTime('Interval')
+    const { server, more } = await begin(PERFIL, length)
+    vi.advanceTimersByTime(5000)
+    expect(server.destroyed).toBe(false)
+    await more('x'.repeat(2 * rate))
+    vi.advanceTimersByTime(2000)
+    expect(server.destroyed).toBe(false)
+    vi.advanceTimersByTime(1000)
+    expect(server.destroyed).toBe(true)
+    await until(() => vi.getTimerCount() === 0)
+  })
+
+  it('is held to the higher rate once it has become large', async () => {
+    stopTime('Interval')
+    const { server, more } = await begin(PERFIL, 'chunked')
+    await more(`10000\r\n${'x'.repeat(0x10000)}\r\n`)
+    vi.advanceTimersByTime(10_000)
+    expect(server.destroyed).toBe(false)
+    await more('1\r\nx\r\n')
+    vi.advanceTimersByTime(5000)
+    expect(server.destroyed).toBe(false)
+    vi.advanceTimersByTime(1000)
+    expect(server.destroyed).toBe(true)
+    await until(() => vi.getTimerCount() === 0)
+  })
+
+  it('keeps large ones of others without a session waiting, but nobody with one', async () => {
+    stopTime('Interval')
+    const { server } = await begin('POST /api/auth/login', MIB, false)
+    let isAnswered = false
+    const waiting = send('POST', '/api/auth/login', large(MIB - 1), { session: false })
+    waiting.then(() => {
+      isAnswered = true
+    })
+    expect(await send('PUT', '/api/perfil/999', large(MIB))).toEqual(A(404, 'Perfil no encontrado'))
+    expect(await send('POST', '/api/auth/login', '', { session: false })).toEqual(NO_CAPTCHA)
+    expect(isAnswered).toBe(false)
+    server.destroy()
+    expect(await waiting).toEqual(NO_CAPTCHA)
+    expect(await send('POST', '/api/auth/login', large(MIB), { session: false })).toEqual(
+      NO_CAPTCHA,
+    )
+  })
+
+  it('is waited for 10 s where it is refused unread', async () => {
+    stopTime('Timeout')
+    const { server } = await begin(PERFIL, 1000, false)
+    vi.advanceTimersByTime(9999)
+    expect(server.destroyed).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(server.destroyed).toBe(true)
+  })
+})
+
 /** What each endpoint says of a body that has none of its fields. */
 const OF_NOTHING = [
-  ['POST', '/api/auth/login', A(400, 'Fallo en la validación del captcha.')],
+  ['POST', '/api/auth/login', NO_CAPTCHA],
   ['POST', '/api/permisos', A(400, 'Perfil y Módulo son obligatorios')],
   ['PUT', '/api/permisos/1', A(400, 'Perfil y Módulo son obligatorios')],
   ['POST', '/api/permisos/guardar-matriz', A(400, 'ID de perfil requerido')],
