@@ -90,6 +90,17 @@ describe('/docs/json', () => {
     expect(documented()).toEqual(expect.arrayContaining(OPERATIONS))
   })
 
+  it('has no path with a slash at its end, though one is taken', async () => {
+    expect(Object.keys(document.paths).filter((path) => path.endsWith('/'))).toEqual([])
+    for (const name of documented()) {
+      const [method, path = ''] = name.split(' ')
+      // The first that a feature has.
+      if (!/^\/api\/\w+$/.test(path)) continue
+      const { statusCode } = await app.inject({ method: method as 'GET', url: `${path}/` })
+      expect({ name, statusCode }).toEqual({ name, statusCode: 401 })
+    }
+  })
+
   it('gives every operation a summary', () => {
     const without = documented().filter((name) => !/\S/.test(operation(name).summary ?? ''))
     expect(without).toEqual([])

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { testApp } from './app.js'
 
-const { app, call } = await testApp()
+const { app, call, readLog } = await testApp()
 
 const get = async (path: string) => {
   const { status, body } = await call('GET', path)
@@ -45,6 +45,7 @@ it('names are the same whatever their case, and may be kept', async () => {
     200,
     { success: false, message: 'No se pudo crear el módulo en la base de datos.' },
   ])
+  expect(readLog()).not.toContain('unexpected failure')
   const kept = await call('PUT', '/api/modulo/18', { strNombreModulo: 'órDENES' })
   expect(kept.body).toEqual(body)
 })
