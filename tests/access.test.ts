@@ -353,6 +353,8 @@ describe('rule 4: names of modules', () => {
     'ＰＥＲＭＩＳＯＳ',
     'usuario\u00a0',
     '\u2003MODULO',
+    'PER\u00adMISOS',
+    'USUARIO\u200b',
   ])('refuses a system module’s name: %j', async (name) => {
     await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: name })
     await expectRefused('POST', '/api/modulo', { strNombreModulo: name })
