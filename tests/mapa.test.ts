@@ -23,7 +23,11 @@ describe('the permission map', () => {
     const { etag } = first.headers as { etag: string }
     expect(first).toMatchObject({
       status: 200,
-      headers: { 'cache-control': 'private, no-cache', etag: expect.stringMatching(/^".+"$/) },
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'private, no-cache',
+        etag: expect.stringMatching(/^".+"$/),
+      },
     })
     const again = await read(two, { 'if-none-match': etag })
     expect(again).toMatchObject({ status: 304, headers: { etag } })
@@ -33,6 +37,17 @@ describe('the permission map', () => {
     expect(await read(one, { 'if-none-match': etag })).toMatchObject({
       status: 200,
       body: { success: true, permisos: {} },
+    })
+  })
+
+  it('of no profile is empty and has no version, nor has that of one that has just gone', async () => {
+    const { status, body, headers } = await one.call('GET', '/api/permisos/mis-permisos/999999')
+    expect({ status, body }).toEqual({ status: 200, body: { success: true, permisos: {} } })
+    expect(headers).not.toHaveProperty('etag')
+    const gone = await keepMapas(sql)(999_999, '1')
+    expect({ ...gone, body: String(gone.body) }).toEqual({
+      version: null,
+      body: '{"success":true,"permisos":{}}',
     })
   })
 
