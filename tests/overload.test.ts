@@ -35,7 +35,10 @@ const login = () => test.call('POST', '/api/auth/login', { captchaToken: 'x' }, 
 /** Calls as often as the service has places, and gives the answers once `free` has been called. */
 async function fill(call: () => Promise<Answer>, free: () => unknown) {
   const calls = Array.from({ length: UNDER_WAY }, call)
+  const begin = performance.now()
   const oneMore = await call()
+  // Or it would be there again at once.
+  expect(performance.now() - begin).toBeGreaterThan(990)
   await free()
   return { statuses: new Set((await Promise.all(calls)).map(({ status }) => status)), oneMore }
 }
@@ -61,6 +64,16 @@ describe('requests that wait for the database', () => {
       expect(oneMore).toMatchObject(BUSY)
       expect(statuses).toEqual(new Set([200]))
     }
+  })
+
+  it('are no reason to hold back more than 2000', async () => {
+    let answered = 0
+    await fillWithLists(async () => {
+      const heldBack = Array.from({ length: 2000 }, () => list().finally(() => (answered += 1)))
+      expect(await list()).toMatchObject(BUSY)
+      expect(answered).toBe(0)
+      for (const answer of await Promise.all(heldBack)) expect(answer).toMatchObject(BUSY)
+    })
   })
 
   it('leave health and documentation answerable', async () => {
