@@ -90,9 +90,10 @@ describe('headers', () => {
     expect(await post('b', { ...site, origin: ORIGIN })).toMatchObject({ status: 200 })
     expect(await post('c', bearer, null)).toMatchObject({ status: 200 })
     expect(await post('d', { 'sec-fetch-site': 'same-site' })).toMatchObject({ status: 200 })
-    expect(await call('GET', '/api/perfil', undefined, { headers: site })).toMatchObject({
-      status: 200,
-    })
+    for (const method of ['GET', 'HEAD'] as const) {
+      const read = await call(method, '/api/perfil', undefined, { headers: site })
+      expect(read).toMatchObject({ status: 200 })
+    }
   })
 })
 
