@@ -90,6 +90,9 @@ describe('requests that wait for another service', () => {
     let lists: Answer | undefined
     const { statuses, oneMore } = await fill(login, async () => {
       lists = await list()
+      // Which wait for passwords and images, and so have the same places.
+      expect(await test.call('POST', '/api/usuario', {})).toMatchObject(BUSY)
+      expect(await test.call('PUT', '/api/usuario/1', {})).toMatchObject(BUSY)
       while (waiting.length < UNDER_WAY) await sleep(10)
       isHanging = false
       for (const response of waiting.splice(0)) response.end('{"success":false}')
