@@ -86,9 +86,13 @@ describe('headers', () => {
       body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
     })
     expect(await post('a', site)).toMatchObject({ status: 403 })
-    expect(await post('a', { ...site, authorization: 'Basic eDp5' })).toMatchObject({ status: 403 })
+    for (const other of ['Basic eDp5', `No${bearer.authorization}`, `${bearer.authorization} x`]) {
+      expect(await post('a', { ...site, authorization: other })).toMatchObject({ status: 403 })
+    }
     expect(await post('b', { ...site, origin: ORIGIN })).toMatchObject({ status: 200 })
     expect(await post('c', bearer, null)).toMatchObject({ status: 200 })
+    const spaced = { ...site, authorization: `bearer  ${adminToken}` }
+    expect(await post('e', spaced, null)).toMatchObject({ status: 200 })
     expect(await post('d', { 'sec-fetch-site': 'same-site' })).toMatchObject({ status: 200 })
     for (const method of ['GET', 'HEAD'] as const) {
       const read = await call(method, '/api/perfil', undefined, { headers: site })

@@ -130,6 +130,13 @@ describe('the own map', () => {
     expect(await ask(1)).toEqual(FORBIDDEN)
   })
 
+  it('is for many at once', async () => {
+    const calls = Array.from({ length: 8 }, (_, n) =>
+      n % 2 ? ask() : one.call('GET', '/api/permisos/mis-permisos/1'),
+    )
+    for (const { status } of await Promise.all(calls)) expect(status).toBe(200)
+  })
+
   it('is for nobody who has been made inactive', async () => {
     expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
     expect(await ask()).toEqual(NO_SESSION)
