@@ -3,7 +3,7 @@
  * with all kinds of requests. Ends with 1 when one is answered wrongly, or when memory, handles or
  * database connections have grown.
  */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -89,7 +89,7 @@ async function soak() {
     seconds: WARM_UP_SECONDS + seconds,
     perSecond,
   })
-  const [samples, paced, ...written] = await Promise.all([sample(pid), load, ...writers])
+  const [samples, paced, ...written] = await Promise.all([sample(pid, url), load, ...writers])
   const writes = written.reduce((sum, count) => sum + count, 0)
 
   const thirds = [0, 1, 2].map((third) =>
@@ -155,12 +155,13 @@ function reads(): LoadRequest[] {
 
 interface Sample {
   memory: number
+  /** Without the connections of clients, who have as many as they like. */
   handles: number
   connections: number
 }
 
 /** Looks SAMPLES times, once the service is warm. */
-async function sample(pid: number) {
+async function sample(pid: number, url: string) {
   const samples: Sample[] = []
   await sleep(WARM_UP_SECONDS * 1000)
   for (let index = 0; index < SAMPLES; index += 1) {
@@ -170,8 +171,15 @@ async function sample(pid: number) {
       from pg_stat_activity
       where application_name = 'llavero'
     `
-    const handles = readdirSync(`/proc/${pid}/fd`).length
+    const handles = readdirSync(`/proc/${pid}/fd`).length - countClients(url)
     samples.push({ memory: residentMb(pid), handles, connections: row.connections })
   }
   return samples
+}
+
+/** The connections to the service that are established at both ends. */
+function countClients(url: string) {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0')
+  const established = new RegExp(`^ *\\d+: \\w+:${port} \\w+:\\w+ 01 `, 'gm')
+  return readFileSync('/proc/net/tcp', 'utf8').match(established)?.length ?? 0
 }
