@@ -1,6 +1,6 @@
 import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { TransformDecode, Value } from '@sinclair/typebox/value'
+import { Value } from '@sinclair/typebox/value'
 import type {
   FastifyPluginAsync,
   FastifyPluginOptions,
@@ -8,6 +8,7 @@ import type {
   FastifyTypeProvider,
   RawServerDefault,
 } from 'fastify'
+import { compileDecode } from './decode.js'
 import { Failure } from './failure.js'
 import { type Fault, type FieldSchema, findFault, MAX_PASSWORD_BYTES } from './fields.js'
 
@@ -30,14 +31,12 @@ export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, nev
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: anySchema }) => {
   const schema = anySchema as TObject
   const check = TypeCompiler.Compile(schema)
+  const decode = compileDecode(schema)
   const optional = Object.keys(schema.properties).filter((name) => !isRequired(schema, name))
   return (input: unknown) => {
     const value = isRecord(input) ? { ...input } : {}
     for (const name of optional) if (value[name] === null) delete value[name]
-    return check.Check(value)
-      ? // What check.Decode() does after it has checked everything once more, images too.
-        { value: TransformDecode(schema, [], value) }
-      : { error: firstFailure(schema, value) }
+    return check.Check(value) ? { value: decode(value) } : { error: firstFailure(schema, value) }
   }
 }
 

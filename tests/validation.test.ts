@@ -39,6 +39,11 @@ describe('a request', () => {
     expect(input).toEqual(before)
   })
 
+  it('loses its unknown keys, in lists too', () => {
+    const input = { ...GOOD, otra: 1, lista: [{ idModulo: 2, '\0': 1, otra: { mas: 1 } }] }
+    expect(validate(Todo, input)).toEqual({ value: { ...GOOD, lista: [{ idModulo: 2 }] } })
+  })
+
   it.each([undefined, null, 'x', 1, [], [{ nombre: 'x', clave: 'x' }]])(
     'that is no object has none of the fields: %j',
     (input) => {

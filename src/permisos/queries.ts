@@ -95,22 +95,11 @@ export async function replacePermisos(
   idPerfil: number,
   entradas: Entrada[],
 ): Promise<void> {
-  const conocidas = entradas.map(withoutUnknown)
-  await sql`select replace_permisos(${sql.json(actor)}, ${idPerfil}, ${sql.json(conocidas)})`
+  await sql`select replace_permisos(${sql.json(actor)}, ${idPerfil}, ${sql.json(entradas)})`
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
     .catch(onDuplicate)
 }
-
-/** Keys that are none of ours could be ones that jsonb does not take. */
-const withoutUnknown = (entrada: Entrada): Entrada => ({
-  idModulo: entrada.idModulo,
-  bitAgregar: entrada.bitAgregar,
-  bitEditar: entrada.bitEditar,
-  bitConsulta: entrada.bitConsulta,
-  bitEliminar: entrada.bitEliminar,
-  bitDetalle: entrada.bitDetalle,
-})
 
 function onUnknownReference(code: 'invalid' | 'conflict') {
   const message = 'El perfil o el módulo no existe'

@@ -20,6 +20,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/auth/queries.ts', ['mapa', 'access', 'login']],
   ['src/auth/', ['docs', 'headers', 'mapa', 'access', 'administracion', 'contract']],
   ['src/fields.ts', ['fields', 'config', 'docs']],
+  ['src/decode.ts', ['validation', 'fields']],
   ['src/validation.ts', ['validation', 'docs']],
   ['src/modulo/schemas.ts', ['docs', 'fields', 'modulo']],
   ['src/usuario/schemas.ts', ['docs', 'fields', 'usuario']],

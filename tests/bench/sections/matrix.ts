@@ -47,7 +47,11 @@ export async function matrix(bench: Bench): Promise<Section> {
     ? await withPgbench(pgbench, database, bench.folder, calls, JSON.stringify(permisos))
     : withPostgresJs(database, calls, permisos)
 
-  const { url, pid, stop } = await bench.startServer(SERVERS.service, { DATABASE_URL: database })
+  const { url, pid, stop } = await bench.startServer(SERVERS.service, {
+    DATABASE_URL: database,
+    // As many as pgbench has.
+    DATABASE_POOL_MAX: `${CLIENTS}`,
+  })
   const flood = async (connections: number, seconds: number) => {
     const own = requests.slice(0, connections)
     const load = await generator.run({ kind: 'flood', url, requests: own, seconds, connections })
