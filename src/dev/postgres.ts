@@ -253,7 +253,8 @@ async function removeStaleLock(dataDir: string) {
   fs.rmSync(join(dataDir, 'postmaster.pid'), { force: true })
 }
 
-async function freePort(): Promise<number> {
+/** A port of 127.0.0.1 that nobody listens on. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

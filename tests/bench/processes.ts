@@ -2,10 +2,10 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import http from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../src/dev/postgres.js'
 import type { Job, Load } from './load.js'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -128,12 +128,3 @@ const answers = (url: string) =>
       })
       .on('error', () => done(false))
   })
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { freePort } from '../../src/dev/postgres.js'
 import { databaseUrl } from '../postgres.js'
-import { freePort, installed, run } from './program.js'
+import { installed, run } from './program.js'
 
 /**
  * Starts a PgBouncer with transaction pooling in front of the PostgreSQL at `serverUrl`, with

@@ -6,10 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
+import { freePort } from '../../src/dev/postgres.js'
 import { cloneDatabase } from '../app.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
 import { ADMIN, login, send } from './client.js'
-import { freePort, installed, run } from './program.js'
+import { installed, run } from './program.js'
 
 const CLIENTS = 20
 
