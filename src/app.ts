@@ -39,8 +39,8 @@ declare module 'fastify' {
 const MAX_HEADER = 16_384
 
 /**
- * The longest that a request may take to come in, its headers, and its answer to be taken, in
- * milliseconds; each is looked after that often.
+ * In milliseconds: the longest that a request may take to come in, the longest that its headers may
+ * and how often both are looked after, and the longest that its answer may take to be read.
  */
 const REQUEST_TIMEOUT = 120_000
 const HEADERS_LIMITS = { headersTimeout: 15_000, connectionsCheckingInterval: 5000 }

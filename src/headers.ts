@@ -46,6 +46,9 @@ export default fp<Pick<Config, 'corsOrigin'>>(async (app, { corsOrigin }) => {
   }
 })
 
-/** Whether it is to the API: by its route, which a path with percent signs can't hide; by its path where there is none. */
+/**
+ * Whether a request is to the API: by its route, which a path with percent signs can't hide; by its
+ * path where there is none.
+ */
 export const isApi = ({ url, routeOptions }: FastifyRequest) =>
   url.startsWith('/api') || routeOptions.url?.startsWith('/api')
