@@ -1,6 +1,5 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { busy } from './failure.js'
+import { collectWhenQuiet } from './garbage.js'
 
 /** Gives back what has been lent; more than once is as once. */
 export type GiveBack = () => void
@@ -12,29 +11,22 @@ interface Waiting {
 
 /** How long a caller waits for bytes, in milliseconds. */
 const PATIENCE = 10_000
-/** How long nothing is lent before what was in that memory is collected, in milliseconds. */
-const QUIET = 1000
 
 /**
  * Lends out `total` bytes of memory, first come, first served. The function that comes back waits
  * until as many as its argument are free, and throws the Failure `busy` when they are not in time;
- * more than `total` never are.
- *
- * Once all is given back for a while the garbage is collected: the engine itself lets hundreds of MB
- * lie for as long as there is nothing to do.
+ * more than `total` never are. Once all is given back for a while the garbage is collected.
  */
 export function lendBytes(total: number) {
   let free = total
-  let collection: NodeJS.Timeout | undefined
-  setFlagsFromString('--expose-gc')
-  const collectGarbage: () => void = runInNewContext('gc')
+  const garbage = collectWhenQuiet()
   const queue: Waiting[] = []
 
   function admit() {
     for (let next = queue[0]; next && next.bytes <= free; next = queue[0]) {
       queue.shift()
       free -= next.bytes
-      clearTimeout(collection)
+      garbage.keep()
       next.admit()
     }
   }
@@ -63,9 +55,7 @@ export function lendBytes(total: number) {
     await waitFor(bytes)
     let lent = bytes
     return () => {
-      if (lent > 0 && free + lent === total) {
-        collection = setTimeout(collectGarbage, QUIET).unref()
-      }
+      if (lent > 0 && free + lent === total) garbage.collect()
       free += lent
       lent = 0
       admit()

@@ -1,6 +1,7 @@
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { busy } from './failure.js'
+import { collectWhenQuiet } from './garbage.js'
 import { isApi } from './headers.js'
 
 /**
@@ -43,6 +44,7 @@ declare module 'fastify' {
  */
 export async function shedOverload(app: FastifyInstance) {
   const underWay = { here: 0, outside: 0 }
+  const garbage = collectWhenQuiet()
   let heldBack = 0
 
   await app.register(underPressure, {
@@ -62,8 +64,10 @@ export async function shedOverload(app: FastifyInstance) {
   function refuse(done: (error: Error) => void) {
     if (heldBack >= MAX_HELD_BACK) return done(BUSY)
     heldBack += 1
+    garbage.keep()
     setTimeout(() => {
       heldBack -= 1
+      if (heldBack === 0) garbage.collect()
       done(BUSY)
     }, REFUSAL_DELAY)
   }

@@ -40,6 +40,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/hosts.ts', ['pool']],
   ['src/query-limit.ts', ['pool']],
   ['src/budget.ts', ['budget']],
+  ['src/garbage.ts', ['budget']],
   ['src/body.ts', ['cuerpos']],
   ['src/overload.ts', ['overload']],
   ['src/migrate.ts', ['migrate']],
