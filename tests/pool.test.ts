@@ -78,6 +78,50 @@ it('does not open where none of several hosts serves, and tells no password', as
   )
 })
 
+it('does not open where all of several hosts are silent, or slow to say so', async () => {
+  const listen = async (onClient: (client: Socket) => void) => {
+    const server = createServer((client) => {
+      open.add(client)
+      onClient(client)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return { server, port: (server.address() as AddressInfo).port }
+  }
+  const silent = await listen(() => {})
+  // Lets everybody in and is ready, as the protocol says it, and then does not answer.
+  const letIn = Buffer.from('5200000008000000005a0000000549', 'hex')
+  const hanging = await listen((client) => client.once('data', () => client.write(letIn)))
+  const url = `postgres://u@127.0.0.1:${silent.port},127.0.0.1:${hanging.port}/d`
+  await expect(openPool({ ...config, databaseUrl: url })).rejects.toThrow(
+    `serves: write CONNECT_TIMEOUT 127.0.0.1:${silent.port}; the database has not answered in time`,
+  )
+  silent.server.close()
+  hanging.server.close()
+})
+
+it('asks of several hosts what it is told to, and leaves no connection behind', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  await admin`create role lee login password 'clave'`
+  await admin`alter role lee set default_transaction_read_only = on`
+  const own = new URL(database)
+  own.username = 'lee'
+  own.password = 'clave'
+  const two = own.href.replace(own.host, `${own.host},${own.host}`)
+  await expect(openPool({ ...config, databaseUrl: two })).rejects.toThrow(
+    `serves: ${own.host} is not read-write; ${own.host} is not read-write`,
+  )
+  for (const attrs of ['any', 'primary']) {
+    const databaseUrl = `${two}${two.includes('?') ? '&' : '?'}target_session_attrs=${attrs}`
+    const sql = await openPool({ ...config, databaseUrl })
+    expect(await sql`select session_user as usuario`).toEqual([{ usuario: 'lee' }])
+    await sql.end({ timeout: 0 })
+  }
+  const sessions = () => admin`select pid from pg_stat_activity where usename = 'lee'`
+  await expect.poll(sessions).toEqual([])
+  await admin`drop role lee`
+  await admin.end()
+})
+
 it('is rid of sessions that are read-only once others are not', async () => {
   const admin = postgres(database.href, { max: 1, onnotice: () => {} })
   const name = database.pathname.slice(1)
@@ -116,7 +160,8 @@ it('takes back what it could not send in time', async () => {
   await sql`create table escrito (n integer)`
   const blocked = other.begin(async (tx) => {
     await tx`lock table escrito`
-    await new Promise((done) => setTimeout(done, 6000))
+    // Long enough for the queries to be given up, and not for the connections.
+    await new Promise((done) => setTimeout(done, 5100))
   })
   await new Promise((done) => setTimeout(done, 200))
   const writes = Array.from({ length: 150 }, (_, n) => sql`insert into escrito values (${n})`)
