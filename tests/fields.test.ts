@@ -225,7 +225,13 @@ const FAULTY: [name: string, field: TSchema, faults: Record<string, unknown[]>][
       text: [1, true, []],
       prefix: ['x', '/etc/hostname', 'https://x/data:image/png;base64,AAAA', ' data:image/png'],
       image: [
-        ...['data:image', 'data:image/png', 'data:image/png,AAAA', 'data:image/;base64,AAAA'],
+        ...[
+          'data:image',
+          'data:image/png',
+          'data:image/png,AAAA',
+          'data:image/png,AAAAAA',
+          'data:image/;base64,AAAA',
+        ],
         ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA'],
         ...['data:image/png;base64,', 'data:image/png;base64,AAA', 'data:image/png;base64,A==='],
         ...[

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { DatabaseSilence } from '../src/db.js'
-import { type Imagenes, storeWithImagen } from '../src/usuario/imagen.js'
+import { type Imagenes, imageHost, storeWithImagen } from '../src/usuario/imagen.js'
 import { PNG, testApp } from './app.js'
 
 /** What the host does with the request at hand, and what it has been asked for. */
@@ -46,6 +47,8 @@ describe('an upload that fails', () => {
     expect(answer).toEqual(NOT_UPLOADED)
     expect(reasons(log)).toMatchObject([{ message: 'image host: Invalid file data:… (400)' }])
     expect(readLog()).not.toContain(PNG.slice(22, 40))
+    // There is nothing to take back.
+    await sleep(50)
     expect(asked.map(({ url }) => url)).toEqual(['/v1_1/nube/image/upload'])
   })
 
@@ -56,7 +59,7 @@ describe('an upload that fails', () => {
     expect(reasons(log)).toMatchObject([{ message: `image host: ${'x'.repeat(200)} (400)` }])
   })
 
-  it.each(['{}', '{"secure_url":"https://x"}', '{"public_id":"x","secure_url":1}'])(
+  it.each(['{}', '5', '{"secure_url":"https://x"}', '{"public_id":"x","secure_url":1}'])(
     'for an answer like %s is none of the host',
     async (answer) => {
       const { answer: ours, log } = await create((_, response) => response.end(answer))
@@ -100,6 +103,41 @@ describe('an upload that fails', () => {
   it('and cannot be taken back either is logged', async () => {
     await create((request) => request.socket.destroy())
     await expect.poll(() => readLog()).toContain('"msg":"image not removed"')
+    const lines = readLog().trim().split('\n')
+    const line = lines.find((line) => line.includes('image not removed')) ?? ''
+    expect(JSON.parse(line)).toMatchObject({
+      err: { message: expect.stringMatching(/^image host: /) },
+      publicId: expect.stringMatching(/^usuarios_corp\//),
+    })
+  })
+})
+
+describe('the address of the image host', () => {
+  const account = { cloudName: 'nube', apiKey: 'clave', apiSecret: 'secreto' }
+  const log = { info: () => {}, warn: () => {} } as unknown as FastifyBaseLogger
+
+  it('is spoken to in TLS unless it says http:', async () => {
+    const first: number[] = []
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', (bytes) => {
+        first.push(bytes[0] ?? 0)
+        socket.destroy()
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    for (const scheme of ['https', 'http']) {
+      const imagenes = imageHost({ ...account, uploadPrefix: `${scheme}://${address}` })
+      await imagenes.remove('x', log)
+    }
+    // The record type of a TLS handshake, and the P of POST.
+    expect(first).toEqual([0x16, 0x50])
+    server.close()
+  })
+
+  it("may be left to the SDK's own", () => {
+    expect(() => imageHost({ ...account, uploadPrefix: undefined })).not.toThrow()
   })
 })
 

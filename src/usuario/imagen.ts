@@ -72,14 +72,13 @@ export function imageHost(account: Cloudinary): Imagenes {
         agent: agent as https.Agent,
         folder: FOLDER,
         public_id: publicId,
-        resource_type: 'image',
         transformation: TRANSFORMATION,
       }),
     ).catch((cause: HostError) => {
       if (!cause.answered) void remove(`${FOLDER}/${publicId}`, log)
       throw new Failure('upload', UPLOAD_FAILED, { cause })
     })
-    if (typeof answer?.secure_url !== 'string' || typeof answer.public_id !== 'string') {
+    if (typeof answer.secure_url !== 'string' || typeof answer.public_id !== 'string') {
       throw new Failure('upload', UPLOAD_FAILED, { cause: new HostError('nonsense', true) })
     }
     return { publicId: answer.public_id, url: answer.secure_url }
@@ -102,16 +101,12 @@ class HostError extends Error {
 function hostError(error: unknown): HostError {
   if (error instanceof HostError) return error
   const { message, http_code: status } = (error ?? {}) as { message?: unknown; http_code?: unknown }
-  const answered = typeof status === 'number' && status !== CLIENT_TIMEOUT
   // A host may quote what it was sent.
   const text = String(message)
     .replace(/data:\S*/g, 'data:…')
     .slice(0, 200)
-  return new HostError(`${text} (${String(status)})`, answered)
+  return new HostError(`${text} (${String(status)})`, typeof status === 'number')
 }
-
-/** The status that the SDK itself gives to a call that took too long. */
-const CLIENT_TIMEOUT = 499
 
 /**
  * Uploads the image, if there is one, and then calls `store` with it. Where that throws

@@ -71,8 +71,7 @@ const Imagen = decoded<string, string | undefined>(
   (value) => value || undefined,
 )
 
-const isBase64 = (text: string) =>
-  text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
+const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
 
 export const UsuarioNuevo = Type.Object({
   strNombreUsuario: Texto({ example: 'ana' }),
