@@ -15,18 +15,19 @@ const PATIENCE = 10_000
 /**
  * Lends out `total` bytes of memory, first come, first served. The function that comes back waits
  * until as many as its argument are free, and throws the Failure `busy` when they are not in time;
- * more than `total` never are. Once all is given back for a while the garbage is collected.
+ * more than `total` never are. Once all is given back for a while the garbage is collected, if at
+ * least half of `total` has been lent since the last time.
  */
 export function lendBytes(total: number) {
   let free = total
-  const garbage = collectWhenQuiet()
+  const garbage = collectWhenQuiet(total / 2)
   const queue: Waiting[] = []
 
   function admit() {
     for (let next = queue[0]; next && next.bytes <= free; next = queue[0]) {
       queue.shift()
       free -= next.bytes
-      garbage.keep()
+      garbage.make(next.bytes)
       next.admit()
     }
   }
@@ -55,7 +56,7 @@ export function lendBytes(total: number) {
     await waitFor(bytes)
     let lent = bytes
     return () => {
-      if (lent > 0 && free + lent === total) garbage.collect()
+      if (lent > 0 && free + lent === total) garbage.rest()
       free += lent
       lent = 0
       admit()
