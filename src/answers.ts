@@ -79,7 +79,10 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
   app.decorateRequest('failureCode', null)
   app.addHook('onRoute', addFailureSchemas)
   app.setErrorHandler(async (error, request, reply) => {
-    await drainBody(request, bodyLimit)
+    // What is left of its body may take long to come in.
+    request.leavePlace?.()
+    const isDrained = await drainBody(request, bodyLimit)
+    if (!isDrained) reply.header('connection', 'close')
     return sendFailure(asFailure(error), request, reply)
   })
   app.setNotFoundHandler(async () => {
@@ -128,7 +131,6 @@ export function refuse(error: ConnectionError, socket: Socket) {
 
 const FASTIFY_FAILURES: Record<string, [FailureCode, string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported', 'El tipo de contenido debe ser application/json'],
-  FST_ERR_CTP_INVALID_JSON_BODY: ['malformed', 'El cuerpo no es JSON válido'],
 }
 
 /** What Fastify and its plugins throw, in the application's words; their texts go nowhere. */

@@ -48,7 +48,7 @@ export function parseJsonBodies(app: FastifyInstance, limit: number) {
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    const isStranger = request.routeOptions.config.access === 'public'
+    const isStranger = !request.sesion
     const body = await readBody(request, limit, async (bytes) => {
       request.giveBackMemory = await (isStranger ? memoryForStrangers : memory)(bytes)
     })
@@ -68,23 +68,29 @@ const DRAIN_TIMEOUT = 10_000
 
 /**
  * Reads and forgets what is left of a body of at most some times `limit` bytes: before a request
- * is refused early, so that its client sees the answer and not a reset connection.
+ * is refused early, so that its client sees the answer and not a reset connection. Gives whether
+ * that was all of it.
  */
-export async function drainBody({ raw }: FastifyRequest, limit: number): Promise<void> {
-  if (raw.readableEnded || raw.destroyed || !hasBody(raw)) return
+export async function drainBody({ raw }: FastifyRequest, limit: number): Promise<boolean> {
+  if (raw.readableEnded || raw.destroyed || !hasBody(raw)) return true
   let left = limit * DRAIN_FACTOR
   const timer = setTimeout(() => raw.destroy(), DRAIN_TIMEOUT)
   try {
-    for await (const chunk of raw) {
+    for await (const chunk of chunksOf(raw)) {
       left -= chunk.length
-      if (left < 0) break
+      if (left < 0) return false
     }
   } catch {
     // The client has gone: nobody is left to answer.
   } finally {
     clearTimeout(timer)
   }
+  return true
 }
+
+/** Whoever stops reading can go on later, and the request stays whole. */
+const chunksOf = (raw: IncomingMessage): AsyncIterable<Buffer> =>
+  raw.iterator({ destroyOnReturn: false })
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
@@ -103,7 +109,7 @@ async function readBody(
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of raw) {
+    for await (const chunk of chunksOf(raw)) {
       size += chunk.length
       // Nobody has said how large it will be.
       if (size > SMALL_BODY && !isReserved && declared <= limit) {

@@ -5,10 +5,12 @@ import { collectWhenQuiet } from './garbage.js'
 import { isApi } from './headers.js'
 
 /**
- * Requests that the service works on at a time. Those that wait for the database have half a second
+ * Requests that the service works on at a time, and this many times more when their bodies are
+ * there, which would else come too late always. Those that wait for the database have half a second
  * or so before them then; 200 clients that each wait for their answers stay well below.
  */
 const MAX_UNDER_WAY = 400
+const BODY_FACTOR = 2
 /** The same while the event loop is late by MAX_LOOP_DELAY milliseconds on average. */
 const MAX_UNDER_PRESSURE = 100
 const MAX_LOOP_DELAY = 1000
@@ -18,6 +20,8 @@ const MAX_LOOP_DELAY = 1000
  */
 const REFUSAL_DELAY = 1000
 const MAX_HELD_BACK = 2000
+/** As many refusals as are worth a collection of their garbage. */
+const MANY_REFUSALS = 100
 /** One for all: making an error costs more than anything else about a refusal. */
 const BUSY = busy()
 
@@ -28,6 +32,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     isUnderWay: boolean
+    /** Has the request no longer counted; there on every route that is. */
+    leavePlace?(): void
   }
 }
 
@@ -44,7 +50,7 @@ declare module 'fastify' {
  */
 export async function shedOverload(app: FastifyInstance) {
   const underWay = { here: 0, outside: 0 }
-  const garbage = collectWhenQuiet()
+  const garbage = collectWhenQuiet(MANY_REFUSALS)
   let heldBack = 0
 
   await app.register(underPressure, {
@@ -56,18 +62,20 @@ export async function shedOverload(app: FastifyInstance) {
   const place = ({ routeOptions }: FastifyRequest) =>
     routeOptions.config.waitsOutside ? 'outside' : 'here'
 
-  function isFull(request: FastifyRequest) {
+  /** Whether there is no place for the request, of `factor` times as many as usual. */
+  function isFull(request: FastifyRequest, factor = 1) {
+    if (!isApi(request)) return false
     const places = app.isUnderPressure() ? MAX_UNDER_PRESSURE : MAX_UNDER_WAY
-    return underWay[place(request)] >= places
+    return underWay[place(request)] >= places * factor
   }
 
   function refuse(done: (error: Error) => void) {
     if (heldBack >= MAX_HELD_BACK) return done(BUSY)
     heldBack += 1
-    garbage.keep()
+    garbage.make(1)
     setTimeout(() => {
       heldBack -= 1
-      if (heldBack === 0) garbage.collect()
+      if (heldBack === 0) garbage.rest()
       done(BUSY)
     }, REFUSAL_DELAY)
   }
@@ -85,8 +93,11 @@ export async function shedOverload(app: FastifyInstance) {
   }
 
   app.decorateRequest('isUnderWay', false)
+  app.decorateRequest('leavePlace', function (this: FastifyRequest) {
+    leave(this)
+  })
   app.addHook('onRequest', (request, _reply, done) => {
-    if (isApi(request) && isFull(request)) return refuse(done)
+    if (isFull(request)) return refuse(done)
     enter(request)
     done()
   })
@@ -95,6 +106,7 @@ export async function shedOverload(app: FastifyInstance) {
     done()
   })
   app.addHook('preValidation', (request, _reply, done) => {
+    if (isFull(request, BODY_FACTOR)) return refuse(done)
     enter(request)
     done()
   })

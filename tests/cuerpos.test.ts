@@ -27,7 +27,7 @@ let address: string
 let cookie: string
 
 beforeAll(async () => {
-  test = await testApp({ BODY_LIMIT_MIB: '1' })
+  test = await testApp({ BODY_LIMIT_MIB: '1', TRUST_PROXY: 'loopback' })
   await test.app.listen({ host: '127.0.0.1', port: 0 })
   address = `http://127.0.0.1:${(test.app.server.address() as AddressInfo).port}`
   cookie = `auth_token=${test.adminToken}`
@@ -126,8 +126,11 @@ describe.each([
 
 describe('a body beyond every bound', () => {
   it('leaves the service as it was, whatever its sender sees', async () => {
+    const before = test.readLog().length
     const sent = send('PUT', '/api/perfil/1', large(40 * MIB))
     expect(await sent.catch(() => TOO_LARGE)).toEqual(TOO_LARGE)
+    const log = () => test.readLog().slice(before)
+    await expect.poll(log).toMatch(/"status":413,"ms":\d+,"ip":"127/)
     expect(await send('PUT', '/api/perfil/1', 'null')).toEqual(A(400, 'El nombre es obligatorio'))
   })
 })
@@ -186,8 +189,9 @@ describe('a body that comes in slowly', () => {
   const PERFIL = 'PUT /api/perfil/999'
 
   /** From here on time goes by when the test says so, for timers of this kind. */
-  function stopTime(timer: 'Timeout' | 'Interval') {
-    vi.useFakeTimers({ toFake: [`set${timer}`, `clear${timer}`, 'performance'] })
+  function stopTime(...timers: ('Timeout' | 'Interval')[]) {
+    const toFake = timers.flatMap((timer) => [`set${timer}`, `clear${timer}`] as const)
+    vi.useFakeTimers({ toFake: [...toFake, 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
   }
 
@@ -253,22 +257,39 @@ describe('a body that comes in slowly', () => {
     await until(() => vi.getTimerCount() === 0)
   })
 
-  it('keeps large ones of others without a session waiting, but nobody with one', async () => {
-    stopTime('Interval')
-    const { server } = await begin('POST /api/auth/login', MIB, false)
-    let isAnswered = false
-    const waiting = send('POST', '/api/auth/login', large(MIB - 1), { session: false })
-    waiting.then(() => {
-      isAnswered = true
-    })
-    expect(await send('PUT', '/api/perfil/999', large(MIB))).toEqual(A(404, 'Perfil no encontrado'))
-    expect(await send('POST', '/api/auth/login', '', { session: false })).toEqual(NO_CAPTCHA)
-    expect(isAnswered).toBe(false)
-    server.destroy()
-    expect(await waiting).toEqual(NO_CAPTCHA)
-    expect(await send('POST', '/api/auth/login', large(MIB), { session: false })).toEqual(
-      NO_CAPTCHA,
-    )
+  it.each(['/api/auth/login', '/api/nada'])(
+    'keeps large ones of others without a session waiting, but nobody with one, %s',
+    async (path) => {
+      stopTime('Interval')
+      const { server } = await begin(`POST ${path}`, MIB, false)
+      let isAnswered = false
+      const waiting = send('POST', '/api/auth/login', large(MIB - 1), { session: false })
+      waiting.then(() => {
+        isAnswered = true
+      })
+      expect(await send('PUT', '/api/perfil/999', large(MIB))).toEqual(
+        A(404, 'Perfil no encontrado'),
+      )
+      expect(await send('POST', '/api/auth/login', '', { session: false })).toEqual(NO_CAPTCHA)
+      expect(isAnswered).toBe(false)
+      server.destroy()
+      expect(await waiting).toEqual(NO_CAPTCHA)
+      expect(await send('POST', '/api/auth/login', large(MIB), { session: false })).toEqual(
+        NO_CAPTCHA,
+      )
+    },
+  )
+
+  it('and grows large while there is no memory for it is told so', async () => {
+    stopTime('Timeout', 'Interval')
+    const { more } = await begin('POST /api/auth/login', MIB, false)
+    await more('x'.repeat(0x10000))
+    const sent = send('POST', '/api/auth/login', large(MIB - 1), { session: false, chunked: true })
+    // Until it has.
+    const soon = Date.now() + 300
+    await until(() => Date.now() > soon)
+    vi.advanceTimersByTime(10_000)
+    expect(await sent).toEqual(A(503, 'Servicio ocupado. Intente de nuevo más tarde.'))
   })
 
   it('is waited for 10 s where it is refused unread', async () => {

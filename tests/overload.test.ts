@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,6 +29,10 @@ beforeAll(async () => {
   test = await testApp({ CAPTCHA_VERIFY_URL: url })
 })
 afterAll(() => captcha.close())
+
+/** The beginning of a request over a connection, with this token. */
+const head = (line: string, token: string | null, more = '') =>
+  `${line} HTTP/1.1\r\nHost: x\r\n${token ? `Cookie: auth_token=${token}\r\n` : ''}${more}\r\n`
 
 const list = () => test.call('GET', '/api/modulo/list')
 const login = () => test.call('POST', '/api/auth/login', { captchaToken: 'x' }, { token: null })
@@ -111,10 +116,7 @@ describe('clients that go away', () => {
       await sql`lock table ${sql(table)}`
       const clients = Array.from({ length: UNDER_WAY }, () => {
         const client = connect(port, '127.0.0.1')
-        client.write(
-          'GET /api/modulo/list HTTP/1.1\r\nHost: x\r\n' +
-            `Cookie: auth_token=${test.adminToken}\r\n\r\n`,
-        )
+        client.write(head('GET /api/modulo/list', test.adminToken))
         return client
       })
       await sleep(1000)
@@ -127,9 +129,51 @@ describe('clients that go away', () => {
     const answers = await Promise.all(Array.from({ length: UNDER_WAY }, list))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   })
-
-  const listening = async () =>
-    test.app.server.listening
-      ? (test.app.server.address() as AddressInfo)
-      : { port: Number(new URL(await test.app.listen({ host: '127.0.0.1', port: 0 })).port) }
 })
+
+describe('requests whose bodies are still to come', () => {
+  const PERFIL = 'PUT /api/perfil/999'
+  const BODY = '{"strNombrePerfil":"x","bitAdministrador":false}'
+  const JSON_HEADERS = `Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n`
+
+  /** As many clients that send the head of a request, and time for it to be looked at. */
+  async function clients(count: number, token: string | null) {
+    const { port } = await listening()
+    const all = Array.from({ length: count }, () => {
+      const client = connect(port, '127.0.0.1')
+      client.on('error', () => {})
+      client.write(head(PERFIL, token, `${JSON_HEADERS}Connection: close\r\n`))
+      return client
+    })
+    await sleep(500)
+    return all
+  }
+
+  it.each(['one', 'none'])('take no places, with a session: %s', async (session) => {
+    const all = await clients(UNDER_WAY + 1, session === 'one' ? test.adminToken : null)
+    expect(await list()).toMatchObject({ status: 200 })
+    for (const client of all) client.destroy()
+  })
+
+  it('are twice as many at most once those are there', async () => {
+    const all: Socket[] = []
+    while (all.length < 2 * UNDER_WAY + 100) all.push(...(await clients(300, test.adminToken)))
+    const sql = postgres(test.config.databaseUrl, { max: 1, onnotice: () => {} })
+    const answers = all.map((client) => text(client))
+    await sql.begin(async (sql) => {
+      await sql`lock table usuario in exclusive mode`
+      for (const client of all) client.write(BODY)
+      await sleep(1500)
+      await sql`rollback`
+    })
+    await sql.end()
+    const statuses = (await Promise.all(answers)).map((answer) => answer.split(' ')[1])
+    expect(statuses.filter((status) => status === '404')).toHaveLength(2 * UNDER_WAY)
+    expect(statuses.filter((status) => status === '503')).toHaveLength(100)
+  })
+})
+
+const listening = async () =>
+  test.app.server.listening
+    ? (test.app.server.address() as AddressInfo)
+    : { port: Number(new URL(await test.app.listen({ host: '127.0.0.1', port: 0 })).port) }
