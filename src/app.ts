@@ -120,6 +120,8 @@ export async function buildApp(
 /** Cuts the connection of a client that does not take its answer in time, however slowly it reads. */
 function limitAnswers(app: FastifyInstance) {
   app.addHook('onSend', (_request, { raw }, _payload, done) => {
+    // The timer would keep what a client that has gone had sent.
+    if (raw.destroyed) return done()
     const timer = setTimeout(() => raw.destroy(), ANSWER_TIMEOUT).unref()
     raw.once('close', () => clearTimeout(timer))
     done()

@@ -13,7 +13,8 @@ declare module 'fastify' {
  */
 export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('target', null)
-  app.addHook('onResponse', (request, reply, done) => {
+  // Whether or not anybody is left to be answered.
+  app.addHook('onSend', (request, reply, _payload, done) => {
     if (isWrite(request)) logWrite(request, reply.statusCode)
     done()
   })

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { whenAnswered } from './answered.js'
 import type { Config } from './config.js'
 
 /**
@@ -43,24 +44,36 @@ function serializeError(error: unknown): LoggedError {
   }
 }
 
-/** One line for each request when it is answered; its id goes back as `x-request-id`. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Its address, which is not there to be read once it has gone. */
+    clientIp: string
+  }
+}
+
+/**
+ * One line for each request when it is answered, `aborted` where the client has not waited for it;
+ * its id goes back as `x-request-id`.
+ */
 export function logRequests(app: FastifyInstance) {
+  app.decorateRequest('clientIp', '')
   app.addHook('onRequest', (request, reply, done) => {
+    request.clientIp = request.ip
     reply.header('x-request-id', request.id)
     done()
   })
-  app.addHook('onResponse', (request, reply, done) => {
+  whenAnswered(app, (request, reply, isAborted) => {
     request.log.info(
       {
         method: request.method,
         path: pathOf(request),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime),
-        ip: request.ip,
+        ip: request.clientIp,
+        ...(isAborted && { aborted: true }),
       },
       'request',
     )
-    done()
   })
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { whenAnswered } from './answered.js'
 import type { Config } from './config.js'
 
 /**
@@ -20,7 +21,7 @@ export default fp<Pick<Config, 'databasePoolMax'>>(async (app, { databasePoolMax
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  app.addHook('onResponse', async (request, reply) => {
+  whenAnswered(app, (request, reply) => {
     duration.observe(labels(request, reply), reply.elapsedTime / 1000)
   })
 

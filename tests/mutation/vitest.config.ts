@@ -30,8 +30,9 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/modulo/', ['docs', 'modulo', 'administracion', 'access', 'contract']],
   ['src/permisos/schemas.ts', ['docs', 'permisos', 'cuerpos']],
   ['src/permisos/', ['docs', 'permisos', 'mapa', 'contract']],
-  ['src/audit.ts', ['audit', 'registro']],
-  ['src/log.ts', ['registro', 'audit', 'login']],
+  ['src/answered.ts', ['registro', 'aborted']],
+  ['src/audit.ts', ['audit', 'registro', 'aborted']],
+  ['src/log.ts', ['registro', 'audit', 'aborted', 'login']],
   ['src/docs.ts', ['docs']],
   ['src/headers.ts', ['headers']],
   ['src/metrics.ts', ['metrics']],
@@ -48,7 +49,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/failure.ts', ['headers', 'mapa', 'login']],
   ['src/db.ts', ['modulo', 'imagen', 'usuario', 'administracion', 'access']],
   ['src/answers.ts', ['docs', 'headers', 'registro', 'contract']],
-  ['src/app.ts', ['docs', 'headers', 'cuerpos', 'contract']],
+  ['src/app.ts', ['docs', 'headers', 'aborted', 'cuerpos', 'contract']],
   ['src/', ['docs', 'headers', 'contract', 'administracion', 'registro']],
 ]
 
