@@ -100,6 +100,20 @@ describe('an upload that fails', () => {
     await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
   })
 
+  it('for an answer without end is ended, and taken back', async () => {
+    const { answer, log } = await create((request, response) => {
+      if (!request.url?.endsWith('/upload')) return response.end('{"result":"ok"}')
+      response.on('error', () => {})
+      const send = () => {
+        if (!response.destroyed) response.write('x'.repeat(0x10000), () => setImmediate(send))
+      }
+      send()
+    })
+    expect(answer).toEqual(NOT_UPLOADED)
+    expect(reasons(log)).toMatchObject([{ message: 'image host: sends too much' }])
+    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
+  })
+
   it('and cannot be taken back either is logged', async () => {
     await create((request) => request.socket.destroy())
     await expect.poll(() => readLog()).toContain('"msg":"image not removed"')

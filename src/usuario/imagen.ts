@@ -23,6 +23,9 @@ export interface Imagenes {
 const UPLOAD_FAILED = 'No se pudo subir la imagen'
 const FOLDER = 'usuarios_corp'
 const TIMEOUT = 30_000
+/** The longest answer of the host, and how often its length is looked at, in milliseconds. */
+const MAX_ANSWER = 1024 * 1024
+const LOOK_INTERVAL = 50
 const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
 
 /** The image host behind `cloudinary://…`; see contract, sections 4.16 and 4.17. */
@@ -36,19 +39,27 @@ export function imageHost(account: Cloudinary): Imagenes {
   // The SDK always calls https.request, which takes its protocol from the agent.
   const { Agent } = account.uploadPrefix?.startsWith('http:') ? http : https
 
-  /** One call of the SDK with an end to it: its own time limit starts anew with every byte. */
+  /**
+   * One call of the SDK with an end to it: its own time limit starts anew with every byte, and it
+   * has none for how many those are.
+   */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
+    let look: NodeJS.Timeout | undefined
+    const ended = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new HostError('took too long', false)), TIMEOUT)
+      look = setInterval(() => {
+        if (received(agent) > MAX_ANSWER) reject(new HostError('sends too much', false))
+      }, LOOK_INTERVAL)
     })
     try {
-      return await Promise.race([request(agent), late])
+      return await Promise.race([request(agent), ended])
     } catch (error) {
       throw hostError(error)
     } finally {
       clearTimeout(timer)
+      clearInterval(look)
       agent.destroy()
     }
   }
@@ -86,6 +97,12 @@ export function imageHost(account: Cloudinary): Imagenes {
 
   return { upload, remove }
 }
+
+/** Bytes that have come in on the connections of an agent. */
+const received = ({ sockets }: http.Agent) =>
+  Object.values(sockets)
+    .flatMap((open) => open ?? [])
+    .reduce((sum, { bytesRead }) => sum + bytesRead, 0)
 
 /** What the image host did wrong; `answered` unless it stayed silent. */
 class HostError extends Error {
