@@ -8,6 +8,17 @@ const Estado = Type.Object({ status: Type.Literal('ok') })
 /** `/health/live`: the process answers. `/health/ready`: it can serve, and is not shutting down. */
 const healthRoutes: RoutePlugin = async (app) => {
   const { sql } = app
+  let asked: Promise<unknown> | undefined
+
+  /** Asks the database once for all who wait for it: anybody may. */
+  function askDatabase() {
+    asked ??= sql`select 1`
+      .then(() => {})
+      .finally(() => {
+        asked = undefined
+      })
+    return asked
+  }
 
   app.route({
     method: 'GET',
@@ -24,7 +35,7 @@ const healthRoutes: RoutePlugin = async (app) => {
     schema: { hide: true, response: { 200: Estado } },
     handler: async () => {
       if (app.leaving) throw new Failure('unavailable', 'No disponible')
-      await sql`select 1`
+      await askDatabase()
       return { status: 'ok' as const }
     },
   })

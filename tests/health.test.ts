@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { testApp } from './app.js'
 
@@ -16,6 +17,23 @@ const NOT_READY = { statusCode: 503, message: 'No disponible' }
 it('is said to anybody', async () => {
   expect(await ask('/health/live')).toEqual(OK)
   expect(await ask('/health/ready')).toEqual(OK)
+})
+
+it('is asked of the database once for all who wait for it', async () => {
+  const asked = Array.from({ length: 20 }, () => ask('/health/ready'))
+  const most = { waiting: 0, running: 0 }
+  let isAnswered = false
+  const answers = Promise.all(asked).finally(() => {
+    isAnswered = true
+  })
+  while (!isAnswered) {
+    const { waiting, running } = app.sql.usage()
+    most.waiting = Math.max(most.waiting, waiting)
+    most.running = Math.max(most.running, running)
+    await setImmediate()
+  }
+  expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]))
+  expect(most).toEqual({ waiting: 0, running: 1 })
 })
 
 it('without its database is alive and not ready', async () => {
