@@ -123,7 +123,7 @@ const Environment = Type.Object({
   ),
   DATABASE_POOL_MAX: Type.Optional(integer('of connections ', 1, 1000)),
   DATABASE_PREPARE: Type.Optional(choice('true', 'false')),
-  BODY_LIMIT_MIB: Type.Optional(integer('of MiB ', 1, 1024)),
+  BODY_LIMIT_MIB: Type.Optional(integer('of MiB ', 1, 256)),
   LOG_LEVEL: Type.Optional(choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')),
   ADMIN_USERNAME: Type.Optional(
     variable('a user name of at most 255 characters', (value) =>

@@ -57,3 +57,15 @@ it('of many equal names at once one is created', async () => {
   expect(answers.filter(({ body }) => body.success)).toHaveLength(1)
   expect((await get(`/api/modulo?search=${encodeURIComponent('única')}`)).data).toHaveLength(1)
 })
+
+it('names are counted as they are stored', async () => {
+  const create = (strNombreModulo: string) => call('POST', '/api/modulo', { strNombreModulo })
+  // In upper case, two letters.
+  expect((await create('ß'.repeat(128))).body).toEqual({
+    success: false,
+    message: 'El campo strNombreModulo no puede superar los 255 caracteres',
+  })
+  expect((await create('ß'.repeat(127))).body).toMatchObject({
+    data: { strNombreModulo: 'S'.repeat(254) },
+  })
+})

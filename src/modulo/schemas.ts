@@ -10,11 +10,14 @@ export type ModuloFiltro = StaticDecode<typeof ModuloFiltro>
 
 const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 
+/** As it is stored, which may be longer than what was sent. */
+const upperCase = (value: unknown) => (typeof value === 'string' ? value.toUpperCase() : value)
+
 /** The name of a module, which is kept in upper case. */
 const NombreDeModulo = decoded<string, string>(
   {
     wire: { type: 'string', minLength: 1, maxLength: 255, examples: ['INVENTARIO'] },
-    fault: (value) => (value ? textFault(value, 255) : 'missing'),
+    fault: (value) => (value ? textFault(upperCase(value), 255) : 'missing'),
     faults: {
       missing: OBLIGATORIO,
       characters: OBLIGATORIO,
