@@ -73,6 +73,7 @@ it('follows what the user has become', async () => {
     status: 401,
     body: { statusCode: 401, message: 'Usuario o contraseña incorrectos.' },
   }
+  expect(await ana()).toMatchObject({ status: 200 })
   expect(await ana(`${user.strPwd}x`)).toEqual(wrong)
 
   await update({ strPwd: 'nueva' })
