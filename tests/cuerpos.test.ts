@@ -4,21 +4,16 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { PNG, testApp } from './app.js'
+import { testApp } from './app.js'
+import { A, B, NOT_UPDATED } from './endpoints.js'
 
 const MIB = 1024 * 1024
 /** What is sent at a time. */
 const PIECE = 64 * 1024
 /** More than the kernel's buffers hold, and no more than a service of that limit should read. */
 const IN_BOUND = 4 * MIB - 1000
-const A = (status: number, message: string) => ({ status, body: { statusCode: status, message } })
-const B = (status: number, message: string) => ({ status, body: { success: false, message } })
 
 const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
-const NOT_UPDATED = A(
-  500,
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
-)
 const NO_CAPTCHA = A(400, 'Fallo en la validación del captcha.')
 const NO_SESSION = A(401, 'Sesión no válida o expirada')
 
@@ -365,122 +360,4 @@ describe.each(OF_NOTHING)('%s %s', (method, path, ofNothing) => {
   ])('takes nothing from the prototype in %s', async (body) => {
     expect([ofNothing, MALFORMED]).toContainEqual(await send(method, path, body))
   })
-})
-
-const DIGITS = '9'.repeat(400)
-const HUGE = ['2147483648', '9007199254740993', '1e400', '-1e400', DIGITS, '-1', '1e21']
-
-describe('ids beyond every column', () => {
-  const UNKNOWN_PAIR = A(400, 'El perfil o el módulo no existe')
-  const usuario = (id: string) =>
-    `{"strNombreUsuario":"x","idPerfil":${id},"strPwd":"x","strCorreo":"x@y.zz","idEstadoUsuario":true}`
-
-  it.each(named(HUGE.flatMap((id) => [id, `"${id}"`])))(
-    'are unknown in a body: %s',
-    async (_, id) => {
-      const pair = `{"idPerfil":${id},"idModulo":1}`
-      const matrix = `{"idPerfil":1,"permisos":[{"idModulo":${id}}]}`
-      const noProfile = A(500, 'El perfil indicado no existe')
-      const notSaved = A(500, 'Error al guardar en base de datos')
-      expect(await send('POST', '/api/permisos', pair)).toEqual(UNKNOWN_PAIR)
-      expect(await send('PUT', '/api/permisos/1', pair)).toEqual(UNKNOWN_PAIR)
-      expect(await send('POST', '/api/permisos/guardar-matriz', matrix)).toEqual(notSaved)
-      expect(await send('POST', '/api/usuario', usuario(id))).toEqual(noProfile)
-      expect(await send('PUT', '/api/usuario/1', usuario(id))).toEqual(noProfile)
-      expect(await send('POST', '/api/permisos/guardar-matriz', `{"idPerfil":${id}}`)).toEqual({
-        status: 200,
-        body: { success: true, message: 'Matriz actualizada correctamente' },
-      })
-    },
-  )
-
-  it.each(named(HUGE))('are unknown in a path: %s', async (_, id) => {
-    const perfil = '{"strNombrePerfil":"x","bitAdministrador":true}'
-    const ok = (rest: object) => ({ status: 200, body: { success: true, ...rest } })
-    expect(await send('PUT', `/api/perfil/${id}`, perfil)).toEqual(A(404, 'Perfil no encontrado'))
-    expect(await send('PUT', `/api/permisos/${id}`, '{"idPerfil":1,"idModulo":1}')).toEqual(
-      A(404, 'Permiso no encontrado'),
-    )
-    expect(await send('DELETE', `/api/permisos/${id}`, '')).toEqual(
-      ok({ message: 'Eliminado correctamente' }),
-    )
-    expect(await send('GET', `/api/permisos/mis-permisos/${id}`, '')).toEqual(ok({ permisos: {} }))
-    expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual(ok({ data: [] }))
-    expect(await send('PUT', `/api/modulo/${id}`, '{"strNombreModulo":"x"}')).toEqual(ok({}))
-    expect(await send('PUT', `/api/usuario/${id}`, usuario('1'))).toEqual(ok({}))
-    if (!id.startsWith('-')) {
-      expect(await send('GET', `/api/perfil?page=${id}`, '')).toEqual(
-        ok({ data: [], totalPages: 1 }),
-      )
-    }
-  })
-
-  it.each(['0', '-0', '0e9', '1.5', 'abc', 'NaN', '%20', '%00', '1%00', 'null', '1,2'])(
-    'are invalid in a path: %s',
-    async (id) => {
-      const invalid = A(400, 'ID de perfil inválido')
-      expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual(invalid)
-      expect(await send('PUT', `/api/perfil/${id}`, 'null')).toEqual(invalid)
-      expect(await send('PUT', `/api/modulo/${id}`, 'null')).toEqual(
-        B(200, 'ID de módulo inválido.'),
-      )
-      expect(await send('PUT', `/api/usuario/${id}`, '[]')).toEqual(
-        A(400, 'ID de usuario inválido'),
-      )
-      expect(await send('DELETE', `/api/permisos/${id}`, '')).toEqual(
-        A(400, 'ID de permiso inválido'),
-      )
-    },
-  )
-
-  it('are no reason to answer 500 when the path cannot even be decoded', async () => {
-    for (const id of ['%', '%ff', '%E0%A4%A', '1%']) {
-      expect(await send('GET', `/api/permisos/por-perfil/${id}`, '')).toEqual({
-        status: 400,
-        body: { statusCode: 400, message: expect.any(String) },
-      })
-    }
-  })
-})
-
-describe('any value in any field', () => {
-  const VALUES = ['null', 'true', '[]', '[1]', '{}', '1e400', '1.5', '""', '"\\u0000"', '"\\ud800"']
-  const FIELDS = {
-    strNombreUsuario: '"u"',
-    idPerfil: '1',
-    strPwd: '"x"',
-    strCorreo: '"u@y.zz"',
-    strNumeroCelular: '"1"',
-    idEstadoUsuario: 'true',
-    imagenBase64: JSON.stringify(PNG),
-    strNombrePerfil: '"p"',
-    bitAdministrador: 'true',
-    strNombreModulo: '"m"',
-    idModulo: '1',
-    bitAgregar: 'true',
-    permisos: '[{"idModulo":1,"bitEditar":false}]',
-    captchaToken: '"t"',
-  }
-
-  it.each(Object.keys(FIELDS))('gives no unexpected failure: %s', async (field) => {
-    for (const value of [...VALUES, `${'['.repeat(2000)}${']'.repeat(2000)}`]) {
-      const pairs = Object.entries({ ...FIELDS, [field]: value }).map((pair) => pair.join(':'))
-      const body = `{${pairs.map((pair) => pair.replace(/^\w+/, '"$&"')).join(',')}}`
-      for (const [method, path] of OF_NOTHING) {
-        const answer = await send(method, path.replace(/1$/, '1000000'), body)
-        const known = [200, 400, 401, 404, 409].includes(answer.status ?? 0)
-        if (!known) expect(FAILURES, `${method} ${path} ${body}`).toContainEqual(answer)
-      }
-    }
-    await test.app.sql`delete from usuario where id > 1`
-    await test.app.sql`delete from permisos_perfil`
-    await test.app.sql`delete from modulo where id > 4`
-  })
-  /** The 500s that the contract and the decisions give to faulty input. */
-  const FAILURES = [
-    A(500, 'Error al guardar en base de datos'),
-    A(500, 'El perfil indicado no existe'),
-    A(500, 'El nombre de usuario ya está registrado'),
-    A(500, 'El correo electrónico ya está registrado'),
-  ]
 })
