@@ -29,6 +29,14 @@ describe('headers', () => {
     }
   })
 
+  it('has them where the path cannot be decoded too, and an id of the request', async () => {
+    const { headers } = await call('GET', '/api/permisos/por-perfil/%ff')
+    expect(headers).toMatchObject({
+      ...API_HEADERS,
+      'x-request-id': expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/),
+    })
+  })
+
   it('sends a policy that the documentation page works under', async () => {
     for (const [url, code] of [
       ['/health/live', 200],

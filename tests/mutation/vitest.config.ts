@@ -49,7 +49,10 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/failure.ts', ['headers', 'mapa', 'login']],
   ['src/db.ts', ['modulo', 'imagen', 'usuario', 'administracion', 'access']],
   ['src/answers.ts', ['docs', 'headers', 'registro', 'contract']],
-  ['src/app.ts', ['docs', 'headers', 'aborted', 'cuerpos']],
+  [
+    'src/app.ts',
+    ['docs', 'headers', 'registro', 'health', 'close', 'metrics', 'aborted', 'cuerpos', 'imagen'],
+  ],
   ['src/', ['docs', 'headers', 'contract', 'administracion', 'registro']],
 ]
 
