@@ -130,6 +130,28 @@ describe('a body beyond every bound', () => {
   })
 })
 
+describe('the connection of a refused request', () => {
+  /** Announces so much, sends no more than is drained and a bit, and gives the whole answer. */
+  async function refused(announced: number) {
+    const client = connect(Number(new URL(address).port), '127.0.0.1')
+    const answer = text(client)
+    client.write(`PUT /api/perfil/1 HTTP/1.1\r\nHost: x\r\nContent-Length: ${announced}\r\n\r\n`)
+    client.write(Buffer.alloc(Math.min(announced, 4 * MIB + PIECE), ' '))
+    // Where it is kept, it ends with the next answer.
+    client.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    return answer
+  }
+
+  it('is kept where its body was read, and else ended', async () => {
+    const kept = await refused(1000)
+    expect(kept.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
+    expect(kept).toMatch(/\r\nconnection: keep-alive\r\n/i)
+    const ended = await refused(40 * MIB)
+    expect(ended.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 401'])
+    expect(ended).toMatch(/\r\nconnection: close\r\n/i)
+  })
+})
+
 describe('fetch', () => {
   const json = { 'content-type': 'application/json' }
   const put = async (headers: Record<string, string>, body: string | ReadableStream) => {

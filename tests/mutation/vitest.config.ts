@@ -48,7 +48,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/health.ts', ['health', 'docs']],
   ['src/failure.ts', ['headers', 'mapa', 'login']],
   ['src/db.ts', ['modulo', 'imagen', 'usuario', 'administracion', 'access']],
-  ['src/answers.ts', ['docs', 'headers', 'registro', 'contract']],
+  ['src/answers.ts', ['docs', 'headers', 'registro', 'cuerpos', 'contract']],
   [
     'src/app.ts',
     ['docs', 'headers', 'registro', 'health', 'close', 'metrics', 'aborted', 'cuerpos', 'imagen'],
