@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { testApp } from './app.js'
 import { A, B, NOT_UPDATED } from './endpoints.js'
 
@@ -17,16 +17,9 @@ const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
 const NO_CAPTCHA = A(400, 'Fallo en la validación del captcha.')
 const NO_SESSION = A(401, 'Sesión no válida o expirada')
 
-let test: Awaited<ReturnType<typeof testApp>>
-let address: string
-let cookie: string
-
-beforeAll(async () => {
-  test = await testApp({ BODY_LIMIT_MIB: '1', TRUST_PROXY: 'loopback' })
-  await test.app.listen({ host: '127.0.0.1', port: 0 })
-  address = `http://127.0.0.1:${(test.app.server.address() as AddressInfo).port}`
-  cookie = `auth_token=${test.adminToken}`
-})
+const test = await testApp({ BODY_LIMIT_MIB: '1', TRUST_PROXY: 'loopback' })
+const address = await test.app.listen({ host: '127.0.0.1', port: 0 })
+const cookie = `auth_token=${test.adminToken}`
 
 interface Sent {
   chunked?: boolean

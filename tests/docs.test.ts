@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 
 /** What section 4 of the contract lists. */
@@ -22,9 +22,9 @@ const OPERATIONS = [
   'PUT /api/usuario/{id}',
 ]
 
-let app: Awaited<ReturnType<typeof testApp>>['app']
-let source: string
-let document: any
+const { app } = await testApp()
+const source = (await app.inject('/docs/json')).body
+const document: any = JSON.parse(source)
 
 /** The names, `METHOD /path`, of all operations in the document. */
 const documented = () =>
@@ -57,12 +57,6 @@ function routed(): string[] {
   }
   return [...found]
 }
-
-beforeAll(async () => {
-  app = (await testApp()).app
-  source = (await app.inject('/docs/json')).body
-  document = JSON.parse(source)
-})
 
 describe('/docs/json', () => {
   // Where it is to change: `npx vitest run tests/docs.test.ts -u`.

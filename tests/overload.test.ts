@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { type Answer, testApp } from './app.js'
 
 /** Requests that the service works on at a time. */
@@ -14,19 +15,16 @@ const BUSY = {
   headers: { 'retry-after': '5' },
 }
 
-let test: Awaited<ReturnType<typeof testApp>>
 /** Verifications that wait for their answer. */
 const waiting: ServerResponse[] = []
 let isHanging = false
 const captcha = createServer((_request, response) => {
   if (isHanging) waiting.push(response)
   else response.end('{"success":true}')
-})
-
-beforeAll(async () => {
-  await new Promise<void>((done) => captcha.listen(0, '127.0.0.1', done))
-  const url = `http://127.0.0.1:${(captcha.address() as AddressInfo).port}`
-  test = await testApp({ CAPTCHA_VERIFY_URL: url })
+}).listen(0, '127.0.0.1')
+await once(captcha, 'listening')
+const test = await testApp({
+  CAPTCHA_VERIFY_URL: `http://127.0.0.1:${(captcha.address() as AddressInfo).port}`,
 })
 afterAll(() => captcha.close())
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { logOptions } from '../src/log.js'
 import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
@@ -16,7 +16,7 @@ const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
 type Service = Awaited<ReturnType<typeof testApp>>
 type Line = Record<string, unknown>
 
-let test: Service
+const test = await testApp({ LOG_LEVEL: 'trace' })
 const answers: Answer[] = []
 const hashes: string[] = []
 const tokens: string[] = []
@@ -51,10 +51,10 @@ const usuario = (strNombreUsuario: string) => ({
   imagenBase64: `data:image/png;base64,${IMAGE}`,
 })
 
-beforeAll(async () => {
+/** Does all that the log is to tell of. */
+async function fillLog() {
   const badHost = await startImageHost({ cloudName: 'nube', apiKey: 'clave', apiSecret: 'x' })
   closeAtEnd(badHost.close)
-  test = await testApp({ LOG_LEVEL: 'trace' })
   tokens.push(test.adminToken)
   const json = { headers: { 'content-type': 'application/json' } }
 
@@ -106,7 +106,8 @@ beforeAll(async () => {
   await test.app.sql`alter table permisos_perfil rename to apartada`
   expect(await statusOf('GET', '/api/permisos')).toBe(500)
   expect(await statusOf('GET', '/health/live')).toBe(200)
-})
+}
+await fillLog()
 
 describe('the log', () => {
   it.each([
