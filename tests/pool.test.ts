@@ -8,14 +8,16 @@ import { cloneDatabase } from './app.js'
 /** A way to the database that can be cut: what goes through it now gets no answer any more. */
 const database = new URL(await cloneDatabase())
 const open = new Set<Socket>()
+/** Whether those who come anew are let in and hear nothing. */
+let isDeaf = false
 function forward(client: Socket) {
+  open.add(client)
+  client.on('error', () => {})
+  if (isDeaf) return
   const server = connect(Number(database.port), database.hostname)
   client.pipe(server).pipe(client)
-  for (const socket of [client, server]) {
-    open.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => open.delete(socket))
-  }
+  open.add(server)
+  server.on('error', () => {})
 }
 const proxy = createServer(forward).listen(0, '127.0.0.1')
 await once(proxy, 'listening')
@@ -39,6 +41,49 @@ it('is rid of connections that have gone silent', async () => {
   await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
   await expect.poll(() => sql`select 2 as n`, { timeout: 2000 }).toEqual([{ n: 2 }])
   await sql.end({ timeout: 0 })
+})
+
+it('comes back once one of several hosts does, and waits less for silent ones meanwhile', async () => {
+  const two = url.href.replace(url.host, `${url.host},${url.host}`)
+  const sql = await openPool({ ...config, databaseUrl: two })
+  await sql`select 1`
+  isDeaf = true
+  cut()
+  await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
+  const begin = performance.now()
+  await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
+  expect(performance.now() - begin).toBeLessThan(2000)
+  isDeaf = false
+  for (const socket of open) socket.destroy()
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 10_000 }).toEqual([{ n: 2 }])
+  await sql.end({ timeout: 0 })
+})
+
+it('works off what it has when it has lost a connection, and then has only new ones', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  const sessions = async () => {
+    const rows = await admin<{ pid: number }[]>`
+      select pid from pg_stat_activity
+      where application_name = 'llavero' and datname = current_database()
+    `
+    return rows.map(({ pid }) => pid)
+  }
+  const sql = await openPool({ ...config, databaseUrl: database.href, databasePoolMax: 2 })
+  const pid = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid
+  await expect(sql`select 1 / 0`).rejects.toMatchObject({ code: '22012' })
+  const slow = sql`select pg_backend_pid() as pid, pg_sleep(2.5)`.then((rows) => rows)
+  const lost = await pid()
+  const before = await sessions()
+  expect(before).toHaveLength(2)
+  await admin`select pg_terminate_backend(${lost})`
+  await new Promise((done) => setTimeout(done, 400))
+  const now = await pid()
+  expect(before).not.toContain(now)
+  expect(await slow).toMatchObject([{ pid: before.find((pid) => pid !== lost) }])
+  await expect.poll(sessions, { timeout: 2000 }).toEqual([now])
+  await sql.end({ timeout: 0 })
+  await admin.end({ timeout: 0 })
 })
 
 it('reaches a host by its IPv6 address, with a password of any characters', async (context) => {
@@ -149,6 +194,10 @@ it('keeps the connections that it has when the server has no more', async () => 
   expect(refused).toMatchObject({ reason: { code: '53300' } })
   await new Promise((done) => setTimeout(done, 500))
   expect(await pid()).toEqual(before)
+  // And is still told when one of them is lost.
+  await admin`select pg_terminate_backend(${before[0]?.pid})`
+  await new Promise((done) => setTimeout(done, 400))
+  expect(await pid()).not.toEqual(before)
   await sql.end({ timeout: 0 })
   await admin`drop role escasa`
   await admin.end({ timeout: 0 })
