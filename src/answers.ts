@@ -9,6 +9,7 @@ import type {
 } from 'fastify'
 import { drainBody } from './body.js'
 import { Failure, type FailureCode } from './failure.js'
+import { owesAnswer } from './pipeline.js'
 
 /** How one kind of failure looks on the wire; without `message`, the Failure's own text is sent. */
 export interface FailureAnswer {
@@ -86,9 +87,12 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
     return sendFailure(asFailure(error), request, reply)
   })
   app.setNotFoundHandler(async () => {
-    throw new Failure('notFound', 'Recurso no encontrado')
+    throw notFound()
   })
 }
+
+/** There is nothing under that path. */
+export const notFound = () => new Failure('notFound', 'Recurso no encontrado')
 
 /** When a client that was refused for lack of room may come again, in seconds. */
 const RETRY_AFTER = 5
@@ -116,11 +120,14 @@ const UNREADABLE_STATUS: Record<string, [number, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
 }
 
-/** Answers on a connection that sent no readable HTTP, and closes it. */
+/**
+ * Answers on a connection that sent no readable HTTP, and closes it. Where it waits for another
+ * answer, this one would be taken for that.
+ */
 export function refuse(error: ConnectionError, socket: Socket) {
   const [statusCode, reason] = UNREADABLE_STATUS[error.code] ?? [400, 'Bad Request']
   const body = JSON.stringify({ ...UNREADABLE, statusCode })
-  if (socket.writable && error.code !== 'ECONNRESET') {
+  if (socket.writable && error.code !== 'ECONNRESET' && !owesAnswer(socket)) {
     socket.write(
       `HTTP/1.1 ${statusCode} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

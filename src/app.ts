@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Writable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
-import { answerFailures, refuse, UNREADABLE } from './answers.js'
+import { answerFailures, notFound, refuse, UNREADABLE } from './answers.js'
 import { auditWrites } from './audit.js'
 import { guardRoutes } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
@@ -10,6 +10,7 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
+import { maxConnections } from './descriptors.js'
 import docs from './docs.js'
 import headers, { API_HEADERS } from './headers.js'
 import healthRoutes from './health.js'
@@ -19,6 +20,7 @@ import moduloRoutes from './modulo/routes.js'
 import { shedOverload } from './overload.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
+import { boundPipelines } from './pipeline.js'
 import { openPool, type Pool } from './pool.js'
 import { type Imagenes, imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
@@ -78,6 +80,9 @@ export async function buildApp(
     app.server.emit('request', request, response)
   })
 
+  const connections = maxConnections()
+  if (connections) app.server.maxConnections = connections
+
   const sql = await openPool(config)
   const passwords = startPasswords()
   app.addHook('onClose', async () => {
@@ -95,11 +100,16 @@ export async function buildApp(
   app.setValidatorCompiler(validatorCompiler)
   parseJsonBodies(app, config.bodyLimit)
   answerFailures(app, config.bodyLimit)
+  boundPipelines(app)
   logRequests(app)
   limitAnswers(app)
   if (config.metrics) await app.register(metrics, config)
   await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
+  // Whatever comes with it is not even read.
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw notFound()
+  })
   await app.register(docs)
 
   await app.register(async (guarded) => {
@@ -119,9 +129,12 @@ export async function buildApp(
 
 /** Cuts the connection of a client that does not take its answer in time, however slowly it reads. */
 function limitAnswers(app: FastifyInstance) {
-  app.addHook('onSend', (_request, { raw }, _payload, done) => {
-    // The timer would keep what a client that has gone had sent.
-    if (raw.destroyed) return done()
+  app.addHook('onSend', (_request, { raw }, payload, done) => {
+    // The timer would keep what a client that has gone had sent, and nobody would close a file.
+    if (raw.destroyed) {
+      if (payload instanceof Readable) payload.destroy()
+      return done()
+    }
     const timer = setTimeout(() => raw.destroy(), ANSWER_TIMEOUT).unref()
     raw.once('close', () => clearTimeout(timer))
     done()

@@ -1,6 +1,11 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { busy } from './failure.js'
+
+/** Answers under way at a time. Most are files, open for as long as they are being read. */
+const MAX_OPEN = 100
 
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
@@ -34,5 +39,20 @@ export default fp(async (app) => {
       security: [{ cookie: [] }, { bearer: [] }],
     },
   })
-  await app.register(swaggerUi, { routePrefix: '/docs' })
+  await app.register(async (pages) => {
+    limitOpen(pages)
+    await pages.register(swaggerUi, { routePrefix: '/docs' })
+  })
 })
+
+function limitOpen(app: FastifyInstance) {
+  let open = 0
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (open >= MAX_OPEN) return done(busy())
+    open += 1
+    reply.raw.once('close', () => {
+      open -= 1
+    })
+    done()
+  })
+}

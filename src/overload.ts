@@ -39,7 +39,7 @@ declare module 'fastify' {
 
 /**
  * Refuses requests to the API of the instance with the Failure `busy` while it has more than it can
- * do: health, documentation and metrics stay answerable. To be called before any other hook that
+ * do: health and metrics stay answerable. To be called before any other hook that
  * costs something.
  *
  * The delay of the event loop is known only once a second, and says nothing of a queue in front of

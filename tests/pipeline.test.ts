@@ -1,0 +1,128 @@
+import { readdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+const { app, config, adminToken, readLog } = await testApp()
+const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+
+const request = (line: string, body = '', more = '') =>
+  `${line} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n${more}` +
+  (body ? `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` : '') +
+  `\r\n${body}`
+
+const PERFIL = '{"strNombrePerfil":"x","bitAdministrador":true}'
+const CLOSE = 'Connection: close\r\n'
+
+/** Sends all of it at once. */
+function send(...requests: string[]) {
+  const client = connect(Number(port), '127.0.0.1')
+  client.on('error', () => {})
+  client.write(requests.join(''))
+  return client
+}
+
+/** While nothing can be written. */
+async function locked(work: () => Promise<void>) {
+  const sql = postgres(config.databaseUrl, { max: 1, onnotice: () => {} })
+  await sql.begin(async (sql) => {
+    await sql`lock table usuario in exclusive mode`
+    await work()
+    await sql`rollback`
+  })
+  await sql.end()
+}
+
+const statuses = (answers: string) => answers.match(/HTTP\/1.1 \d+/g)
+
+it('some requests that are sent at once are answered in their order', async () => {
+  const ways = ['/health/live', '/nada', '/api/perfil', '/docs/json']
+  const requests = ways.map((path) => request(`GET ${path}`))
+  const client = send(...requests, ...requests, request('GET /nada', '', CLOSE))
+  const expected = [200, 404, 200, 200, 200, 404, 200, 200, 404]
+  expect(statuses(await text(client))).toEqual(expected.map((status) => `HTTP/1.1 ${status}`))
+})
+
+it('hundreds of them end the connection, and leave nothing behind', async (context) => {
+  const descriptors = () => readdirSync('/proc/self/fd').length
+  if (process.platform !== 'linux') return context.skip('no /proc here')
+  const before = descriptors()
+  const bundle = request('GET /docs/static/swagger-ui-bundle.js')
+  for (const count of [16, 500]) {
+    const client = send(...Array.from({ length: count }, () => bundle))
+    client.pause()
+    await sleep(300)
+    client.destroy()
+  }
+  await expect.poll(descriptors, { timeout: 5000 }).toBeLessThan(before + 5)
+})
+
+it('those whose client has gone are logged all the same', async () => {
+  await locked(async () => {
+    const client = send(
+      request('PUT /api/perfil/1', PERFIL),
+      request('PUT /api/perfil/998', PERFIL),
+      request('PUT /api/perfil/999', PERFIL),
+    )
+    await sleep(300)
+    client.destroy()
+    await sleep(100)
+  })
+  const ends = () =>
+    readLog()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ msg, path }) => msg === 'request' && path.startsWith('/api/perfil/'))
+      .map(({ path, status, aborted }) => ({ path, status, aborted }))
+      .toSorted((a, b) => a.path.localeCompare(b.path))
+  await expect.poll(ends).toHaveLength(3)
+  expect(ends()).toEqual([
+    { path: '/api/perfil/1', status: expect.any(Number), aborted: true },
+    { path: '/api/perfil/998', status: expect.any(Number), aborted: true },
+    { path: '/api/perfil/999', status: expect.any(Number), aborted: true },
+  ])
+})
+
+it('what is no request gets no answer that another one waits for', async () => {
+  let answers = Promise.resolve('')
+  await locked(async () => {
+    const client = send(request('PUT /api/perfil/1', PERFIL))
+    answers = text(client)
+    await sleep(300)
+    client.write('nada de HTTP\r\n\r\n')
+    await sleep(100)
+  })
+  expect(await answers).toBe('')
+  expect(statuses(await text(send('nada de HTTP\r\n\r\n')))).toEqual(['HTTP/1.1 400'])
+  const torn = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n'
+  const chunk = `${request('PUT /api/perfil/1', '', torn)}zz\r\n`
+  expect(statuses(await text(send(chunk)))).toEqual(['HTTP/1.1 400'])
+})
+
+it('what is sent to nowhere is not read', async () => {
+  const client = send(request('POST /nada', '{', CLOSE))
+  expect(statuses(await text(client))).toEqual(['HTTP/1.1 404'])
+})
+
+it('the documentation has so many answers under way, and no more', async () => {
+  const bundle = 'GET /docs/static/swagger-ui-bundle.js'
+  const last = request(bundle, '', CLOSE)
+  const all = [...Array.from({ length: 15 }, () => request(bundle)), last]
+  const readers = Array.from({ length: 10 }, () => send(...all).pause())
+  await sleep(500)
+  const answers = await Promise.all(readers.map((reader) => text(reader)))
+  const seen = answers.flatMap((answer) => statuses(answer) ?? [])
+  expect(seen).toHaveLength(160)
+  expect(seen.filter((status) => status === 'HTTP/1.1 503')).toHaveLength(60)
+  const after = await fetch(`http://127.0.0.1:${port}/docs/json`)
+  expect(after.status).toBe(200)
+})
+
+it('there are descriptors left when all connections are taken', () => {
+  const { maxConnections } = app.server
+  if (process.platform === 'linux') expect(maxConnections).toBeGreaterThan(0)
+})
