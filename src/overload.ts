@@ -39,8 +39,7 @@ declare module 'fastify' {
 
 /**
  * Refuses requests to the API of the instance with the Failure `busy` while it has more than it can
- * do: health and metrics stay answerable. To be called before any other hook that
- * costs something.
+ * do: health and metrics stay answerable. To be called before any other hook that costs something.
  *
  * The delay of the event loop is known only once a second, and says nothing of a queue in front of
  * the database. So requests under way are counted: a bound on them is one on the time that an
