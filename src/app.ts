@@ -107,9 +107,7 @@ export async function buildApp(
   await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
   // Whatever comes with it is not even read.
-  app.addHook('onRequest', async (request) => {
-    if (request.is404) throw notFound()
-  })
+  app.addHook('onRequest', ({ is404 }, _reply, done) => done(is404 ? notFound() : undefined))
   await app.register(docs)
 
   await app.register(async (guarded) => {
