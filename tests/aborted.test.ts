@@ -1,27 +1,18 @@
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import postgres from 'postgres'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { testApp } from './app.js'
+import { startHangingCaptcha } from './captcha.js'
 
 const MIB = 1024 * 1024
 
-/** Verifications that wait for their answer. */
-const waiting: ServerResponse[] = []
-let isHanging = false
-const captcha = createServer((_request, response) => {
-  if (isHanging) waiting.push(response)
-  else response.end('{"success":true}')
-}).listen(0, '127.0.0.1')
-await once(captcha, 'listening')
-afterAll(() => captcha.close())
+const captcha = await startHangingCaptcha()
 
 const { app, config, call, adminToken, readLog } = await testApp({
-  CAPTCHA_VERIFY_URL: `http://127.0.0.1:${(captcha.address() as AddressInfo).port}`,
+  CAPTCHA_VERIFY_URL: captcha.url,
   METRICS: 'true',
 })
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -77,7 +68,8 @@ it('nothing of what was sent is kept in memory', async () => {
   }
   const body = JSON.stringify({ captchaToken: 'x', strNombreUsuario: 'x'.repeat(9 * MIB) })
   const before = await used()
-  isHanging = true
+  const { waiting } = captcha
+  captcha.isHanging = true
   for (let count = 1; count <= 8; count += 1) {
     const client = send('POST /api/auth/login', body)
     await expect.poll(() => waiting, { timeout: 5000 }).toHaveLength(1)

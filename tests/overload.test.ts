@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Answer, testApp } from './app.js'
+import { startHangingCaptcha } from './captcha.js'
 
 /** Requests that the service works on at a time. */
 const UNDER_WAY = 400
@@ -15,18 +14,9 @@ const BUSY = {
   headers: { 'retry-after': '5' },
 }
 
-/** Verifications that wait for their answer. */
-const waiting: ServerResponse[] = []
-let isHanging = false
-const captcha = createServer((_request, response) => {
-  if (isHanging) waiting.push(response)
-  else response.end('{"success":true}')
-}).listen(0, '127.0.0.1')
-await once(captcha, 'listening')
-const test = await testApp({
-  CAPTCHA_VERIFY_URL: `http://127.0.0.1:${(captcha.address() as AddressInfo).port}`,
-})
-afterAll(() => captcha.close())
+const captcha = await startHangingCaptcha()
+const { waiting } = captcha
+const test = await testApp({ CAPTCHA_VERIFY_URL: captcha.url })
 
 /** The beginning of a request over a connection, with this token. */
 const head = (line: string, token: string | null, more = '') =>
@@ -89,7 +79,7 @@ describe('requests that wait for the database', () => {
 
 describe('requests that wait for another service', () => {
   it('are as many as there are places, and take none of the others', async () => {
-    isHanging = true
+    captcha.isHanging = true
     let lists: Answer | undefined
     const { statuses, oneMore } = await fill(login, async () => {
       lists = await list()
@@ -97,7 +87,7 @@ describe('requests that wait for another service', () => {
       expect(await test.call('POST', '/api/usuario', {})).toMatchObject(BUSY)
       expect(await test.call('PUT', '/api/usuario/1', {})).toMatchObject(BUSY)
       while (waiting.length < UNDER_WAY) await sleep(10)
-      isHanging = false
+      captcha.isHanging = false
       for (const response of waiting.splice(0)) response.end('{"success":false}')
     })
     expect(lists).toMatchObject({ status: 200 })
