@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /** Requests of one connection that may wait for their answers; more end it. */
-const MAX_IN_LINE = 16
+const MAX_UNANSWERED = 16
 
 /** The answers that a connection still owes, in the order of their requests. */
-const lines = new WeakMap<Socket, Set<ServerResponse>>()
+const unanswered = new WeakMap<Socket, Set<ServerResponse>>()
 
 /**
  * Bounds the requests that a client sends without waiting for its answers: Node begins them all.
@@ -16,31 +16,31 @@ const lines = new WeakMap<Socket, Set<ServerResponse>>()
 export function boundPipelines(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
-    const line = lines.get(socket) ?? startLine(socket)
-    if (line.size >= MAX_IN_LINE || socket.destroyed) {
+    const queue = unanswered.get(socket) ?? startQueue(socket)
+    if (queue.size >= MAX_UNANSWERED || socket.destroyed) {
       socket.destroy()
       reply.hijack()
       return
     }
-    line.add(reply.raw)
-    reply.raw.once('close', () => line.delete(reply.raw))
+    queue.add(reply.raw)
+    reply.raw.once('close', () => queue.delete(reply.raw))
     done()
   })
 }
 
-function startLine(socket: Socket) {
-  const line = new Set<ServerResponse>()
-  lines.set(socket, line)
+function startQueue(socket: Socket) {
+  const queue = new Set<ServerResponse>()
+  unanswered.set(socket, queue)
   socket.once('close', () => {
-    for (const answer of [...line]) {
+    for (const answer of [...queue]) {
       if (answer.socket) continue
       answer.destroyed = true
       answer.emit('close')
     }
   })
-  return line
+  return queue
 }
 
 /** Whether a request of the connection has come in whole and waits for its answer. */
 export const owesAnswer = (socket: Socket) =>
-  [...(lines.get(socket) ?? [])].some(({ req }) => req.complete)
+  [...(unanswered.get(socket) ?? [])].some(({ req }) => req.complete)
