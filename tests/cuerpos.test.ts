@@ -56,13 +56,13 @@ async function send(method: string, path: string, body: Buffer | string, sent: S
       ),
     )
   })
+  // A connection that is reset amid the pieces calls none of them back; `answered` tells it.
+  const settled = answered.catch(() => {})
   request.setTimeout(5000, () => request.destroy(new Error('no answer in 5 s')))
   const bytes = Buffer.from(body)
-  for (let at = 0; at < bytes.length; at += PIECE) {
-    const flushed = new Promise<void>((resolve, reject) =>
-      request.write(bytes.subarray(at, at + PIECE), (error) => (error ? reject(error) : resolve())),
-    )
-    await flushed
+  for (let at = 0; at < bytes.length && !request.destroyed; at += PIECE) {
+    const piece = bytes.subarray(at, at + PIECE)
+    await Promise.race([settled, new Promise((resolve) => request.write(piece, resolve))])
   }
   request.end()
   return answered
