@@ -35,7 +35,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/log.ts', ['registro', 'audit', 'aborted', 'login']],
   ['src/docs.ts', ['docs', 'pipeline']],
   ['src/pipeline.ts', ['pipeline']],
-  ['src/descriptors.ts', ['pipeline']],
+  ['src/descriptors.ts', ['descriptors', 'pipeline']],
   ['src/headers.ts', ['headers']],
   ['src/metrics.ts', ['metrics']],
   ['src/pool.ts', ['metrics', 'pool']],
