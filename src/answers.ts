@@ -80,11 +80,13 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
   app.decorateRequest('failureCode', null)
   app.addHook('onRoute', addFailureSchemas)
   app.setErrorHandler(async (error, request, reply) => {
+    const failure = asFailure(error)
     // What is left of its body may take long to come in.
     request.leavePlace?.()
-    const isDrained = await drainBody(request, bodyLimit)
+    // One that is too large has been read as far as any is.
+    const isDrained = failure.code === 'tooLarge' || (await drainBody(request, bodyLimit))
     if (!isDrained) reply.header('connection', 'close')
-    return sendFailure(asFailure(error), request, reply)
+    return sendFailure(failure, request, reply)
   })
   app.setNotFoundHandler(async () => {
     throw notFound()
