@@ -8,12 +8,14 @@ import { cloneDatabase } from './app.js'
 /** A way to the database that can be cut: what goes through it now gets no answer any more. */
 const database = new URL(await cloneDatabase())
 const open = new Set<Socket>()
-/** Whether those who come anew are let in and hear nothing. */
+/** Whether those who come anew are let in and hear nothing, or are sent away. */
 let isDeaf = false
+let isShut = false
 function forward(client: Socket) {
   open.add(client)
   client.on('error', () => {})
-  if (isDeaf) return
+  if (isShut) client.destroy()
+  if (isDeaf || isShut) return
   const server = connect(Number(database.port), database.hostname)
   client.pipe(server).pipe(client)
   open.add(server)
@@ -57,6 +59,20 @@ it('comes back once one of several hosts does, and waits less for silent ones me
   for (const socket of open) socket.destroy()
   const answer = () => sql`select 2 as n`.catch(() => undefined)
   await expect.poll(answer, { timeout: 10_000 }).toEqual([{ n: 2 }])
+  await sql.end({ timeout: 0 })
+})
+
+it('looks again and again while none of several hosts serves', async () => {
+  const two = url.href.replace(url.host, `${url.host},${url.host}`)
+  const sql = await openPool({ ...config, databaseUrl: two })
+  await sql`select 1`
+  isShut = true
+  for (const socket of open) socket.destroy()
+  await new Promise((done) => setTimeout(done, 800))
+  await expect(sql`select 1`).rejects.toThrow()
+  isShut = false
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
   await sql.end({ timeout: 0 })
 })
 
@@ -182,22 +198,26 @@ it('is rid of sessions that are read-only once others are not', async () => {
 
 it('keeps the connections that it has when the server has no more', async () => {
   const admin = postgres(database.href, { max: 1 })
-  await admin`create role escasa login password 'clave' connection limit 1`
+  await admin`create role escasa login password 'clave' connection limit 2`
   const own = new URL(database)
   own.username = 'escasa'
   own.password = 'clave'
-  const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 2 })
-  const pid = () => sql`select pg_backend_pid() as pid`
-  const before = await pid()
-  const [busy, refused] = await Promise.allSettled([sql`select pg_sleep(0.2)`, pid()])
-  expect(busy.status).toBe('fulfilled')
-  expect(refused).toMatchObject({ reason: { code: '53300' } })
+  const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 3 })
+  const pid = async () => (await sql`select pg_backend_pid() as pid, pg_sleep(0.2)`)[0]?.pid
+  const pids = async () => (await Promise.all([pid(), pid()])).toSorted()
+  const before = await pids()
+  const ends = await Promise.allSettled([pid(), pid(), pid()])
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+  expect(ends).toContainEqual({
+    status: 'rejected',
+    reason: expect.objectContaining({ code: '53300' }),
+  })
   await new Promise((done) => setTimeout(done, 500))
-  expect(await pid()).toEqual(before)
+  expect(await pids()).toEqual(before)
   // And is still told when one of them is lost.
-  await admin`select pg_terminate_backend(${before[0]?.pid})`
+  await admin`select pg_terminate_backend(${before[0]})`
   await new Promise((done) => setTimeout(done, 400))
-  expect(await pid()).not.toEqual(before)
+  expect(await pids()).not.toContain(before[1])
   await sql.end({ timeout: 0 })
   await admin`drop role escasa`
   await admin.end({ timeout: 0 })
