@@ -41,6 +41,6 @@ function startQueue(socket: Socket) {
   return queue
 }
 
-/** Whether a request of the connection has come in whole and waits for its answer. */
+/** Whether a request of the connection has come in whole, or is being answered already. */
 export const owesAnswer = (socket: Socket) =>
-  [...(unanswered.get(socket) ?? [])].some(({ req }) => req.complete)
+  [...(unanswered.get(socket) ?? [])].some(({ req, headersSent }) => req.complete || headersSent)

@@ -132,6 +132,24 @@ it('what is no request gets no answer that another one waits for', async () => {
   expect(statuses(await text(send(chunk)))).toEqual(['HTTP/1.1 400'])
 })
 
+it('what is no request is not answered amid the answer to another one', async () => {
+  const bundle = 'GET /docs/static/swagger-ui-bundle.js'
+  const two = await text(send(request(bundle), request(bundle, '', CLOSE)))
+  const whole = two.lastIndexOf('HTTP/1.1')
+  const unending = request(bundle, '', 'Transfer-Encoding: chunked\r\n')
+  // The buffers of a connection hold some of these answers, and a part of one more.
+  const clients = Array.from({ length: 6 }, (_, before) =>
+    send(...Array.from({ length: before }, () => request(bundle)), unending).pause(),
+  )
+  await sleep(500)
+  for (const client of clients) client.write('zz\r\n')
+  await sleep(300)
+  for (const answers of await Promise.all(clients.map((client) => text(client)))) {
+    const [before = '', ...after] = answers.split('HTTP/1.1 400')
+    if (after.length > 0) expect(before.length % whole).toBe(0)
+  }
+})
+
 it('what is sent to nowhere is not read', async () => {
   const client = send(request('POST /nada', '{', CLOSE))
   expect(statuses(await text(client))).toEqual(['HTTP/1.1 404'])
