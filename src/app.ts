@@ -83,7 +83,7 @@ export async function buildApp(
   const connections = maxConnections()
   if (connections) app.server.maxConnections = connections
 
-  const sql = await openPool(config)
+  const sql = await openPool(config, (err) => app.log.warn({ err }, 'no host of the database'))
   const passwords = startPasswords()
   app.addHook('onClose', async () => {
     await Promise.all([sql.end({ timeout: 1 }), passwords.close()])

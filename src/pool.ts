@@ -8,10 +8,11 @@ import { limitQuery, QUERY_TIMEOUT } from './query-limit.js'
 /** QUERY_TIMEOUT for a query after one that got no answer, until the pool is replaced; milliseconds. */
 const SILENT_TIMEOUT = 1000
 /**
- * How often a pool is replaced at most, how long a replaced one may still work, and how often it is
- * looked whether it does; milliseconds.
+ * How often a pool is replaced at most, how often a host that can be written to is looked for, how
+ * long a replaced pool may still work, and how often it is looked whether it does; milliseconds.
  */
 const REPLACE_INTERVAL = 250
+const READ_ONLY_INTERVAL = 1000
 const REPLACED_GRACE = 10_000
 const RETIRE_INTERVAL = 50
 /** SQLSTATEs. */
@@ -25,19 +26,24 @@ export type Pool = Sql & { usage(): { running: number; waiting: number } }
  * Opens the one pool. Connections are made when first needed; whoever calls this ends the pool.
  * A statement that overstays and a lost connection reject, and so does a query of this pool itself
  * (not of a transaction) that has no answer in QUERY_TIMEOUT, connecting included. Throws when the
- * configuration names several hosts and none of them serves.
+ * configuration names several hosts and none of them serves; when that comes later, `onNoHost` is
+ * told why, once until one does.
  *
  * Behind it stands a postgres.js pool that is replaced by a new one as soon as it has lost a
- * connection: in 3.4.9 a connection that was cut while it wrote never gets through again, and one
+ * connection, be it for having been idle: in 3.4.9 a connection that was cut while it wrote never gets through again, and one
  * that the server ended fails the first query after it is back (`closed()` in its connection.js
  * leaves both states behind). The replaced pool works off what it has. Of several hosts the new one
  * is on whichever serves by then.
  */
-export async function openPool(config: DatabaseConfig): Promise<Pool> {
+export async function openPool(
+  config: DatabaseConfig,
+  onNoHost: (reasons: Error) => void = () => {},
+): Promise<Pool> {
   const hosts = parseDatabaseUrl(config.databaseUrl)
   const pools = new Set<PostgresPool>()
   let ended = false
   let replacement: NodeJS.Timeout | undefined
+  let isWithoutHost = false
   let current = open(await findHost(config, hosts))
 
   function open(url: URL): PostgresPool {
@@ -81,14 +87,17 @@ export async function openPool(config: DatabaseConfig): Promise<Pool> {
   async function replace() {
     const replaced = current
     const wanted = replaced.isLost ? hosts : { ...hosts, sessionAttrs: 'read-write' as const }
-    const url = await findHost(config, wanted).catch(() => undefined)
+    const found = await findHost(config, wanted).catch((reasons: Error) => reasons)
     if (ended) return
-    if (!url) {
-      replacement = setTimeout(replace, REPLACE_INTERVAL)
+    if (found instanceof Error) {
+      if (!isWithoutHost) onNoHost(found)
+      isWithoutHost = true
+      replacement = setTimeout(replace, replaced.isLost ? REPLACE_INTERVAL : READ_ONLY_INTERVAL)
       return
     }
+    isWithoutHost = false
     replacement = undefined
-    current = open(url)
+    current = open(found)
     retire(replaced)
   }
 

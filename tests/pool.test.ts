@@ -8,14 +8,12 @@ import { cloneDatabase } from './app.js'
 /** A way to the database that can be cut: what goes through it now gets no answer any more. */
 const database = new URL(await cloneDatabase())
 const open = new Set<Socket>()
-/** Whether those who come anew are let in and hear nothing, or are sent away. */
+/** Whether those who come anew are let in and hear nothing. */
 let isDeaf = false
-let isShut = false
 function forward(client: Socket) {
   open.add(client)
   client.on('error', () => {})
-  if (isShut) client.destroy()
-  if (isDeaf || isShut) return
+  if (isDeaf) return
   const server = connect(Number(database.port), database.hostname)
   client.pipe(server).pipe(client)
   open.add(server)
@@ -64,15 +62,24 @@ it('comes back once one of several hosts does, and waits less for silent ones me
 
 it('looks again and again while none of several hosts serves', async () => {
   const two = url.href.replace(url.host, `${url.host},${url.host}`)
-  const sql = await openPool({ ...config, databaseUrl: two })
-  await sql`select 1`
-  isShut = true
-  for (const socket of open) socket.destroy()
-  await new Promise((done) => setTimeout(done, 800))
-  await expect(sql`select 1`).rejects.toThrow()
-  isShut = false
-  const answer = () => sql`select 2 as n`.catch(() => undefined)
-  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+  const reasons: string[] = []
+  const sql = await openPool({ ...config, databaseUrl: two }, ({ message }) =>
+    reasons.push(message),
+  )
+  for (const outages of [1, 2]) {
+    await sql`select 1`
+    proxy.close()
+    for (const socket of open) socket.destroy()
+    await new Promise((done) => setTimeout(done, 800))
+    await expect(sql`select 1`).rejects.toThrow()
+    await once(proxy.listen(Number(url.port), '127.0.0.1'), 'listening')
+    const answer = () => sql`select 2 as n`.catch(() => undefined)
+    await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+    expect(reasons).toHaveLength(outages)
+    // The next round finds a host again.
+    await new Promise((done) => setTimeout(done, 500))
+  }
+  expect(reasons[0]).toMatch(/^no host of the database serves: .*ECONNREFUSED.*; .*/)
   await sql.end({ timeout: 0 })
 })
 
@@ -188,9 +195,13 @@ it('is rid of sessions that are read-only once others are not', async () => {
   const name = database.pathname.slice(1)
   await admin`create table apunte (n integer)`
   await admin.unsafe(`alter database ${name} set default_transaction_read_only = on`)
-  const sql = await openPool({ ...config, databaseUrl: database.href })
+  const reasons: string[] = []
+  const own = { ...config, databaseUrl: database.href }
+  const sql = await openPool(own, ({ message }) => reasons.push(message))
   const write = () => sql`insert into apunte values (1)`.then(() => 'done', String)
   expect(await write()).toMatch(/read-only transaction/)
+  const asked = `no host of the database serves: ${database.host} is not read-write`
+  await expect.poll(() => reasons).toEqual([asked])
   await admin.unsafe(`alter database ${name} reset default_transaction_read_only`)
   await expect.poll(write, { timeout: 2000 }).toBe('done')
   await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
