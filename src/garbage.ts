@@ -1,22 +1,35 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** How long it must have been quiet before the garbage is collected, in milliseconds. */
+/** How long it must be quiet before the garbage is collected, in milliseconds. */
 const QUIET = 1000
+/** The share of that time in which the event loop may work: others would wait for the collection. */
+const QUIET_UTILIZATION = 0.1
+
+setFlagsFromString('--expose-gc')
+const gc: (options?: typeof ALL) => void = runInNewContext('gc')
 
 /** Asks for as much as can be had, from Node 22 on; before, it collects little. */
 const ALL = { type: 'major', execution: 'sync', flavor: 'last-resort' }
 
 /**
  * Has the garbage collected once enough of it has been made, by any measure of the caller's, and it
- * is over: a second after `rest` without another `make`. The engine itself lets hundreds of MB lie
- * for as long as there is nothing to do.
+ * is over: after the first quiet second since `rest`, unless there is another `make`. The engine
+ * itself lets hundreds of MB lie for as long as there is nothing to do.
  */
 export function collectWhenQuiet(enough: number) {
-  setFlagsFromString('--expose-gc')
-  const gc: (options?: typeof ALL) => void = runInNewContext('gc')
   let made = 0
   let timer: NodeJS.Timeout | undefined
+
+  function waitForQuiet() {
+    clearTimeout(timer)
+    const before = performance.eventLoopUtilization()
+    timer = setTimeout(() => {
+      const { utilization } = performance.eventLoopUtilization(before)
+      if (utilization > QUIET_UTILIZATION) waitForQuiet()
+      else collectAll()
+    }, QUIET).unref()
+  }
 
   // Before Node 22 the second collection gives back the pages that the first has emptied.
   function collectAll() {
@@ -32,8 +45,7 @@ export function collectWhenQuiet(enough: number) {
       clearTimeout(timer)
     },
     rest: () => {
-      clearTimeout(timer)
-      if (made >= enough) timer = setTimeout(collectAll, QUIET).unref()
+      if (made >= enough) waitForQuiet()
     },
   }
 }

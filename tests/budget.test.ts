@@ -1,6 +1,6 @@
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { lendBytes } from '../src/budget.js'
 import { Failure } from '../src/failure.js'
 
@@ -82,16 +82,32 @@ it('is busy for whoever has waited for 10 s, and for nobody else', async () => {
   expect(events).toEqual(['a', 'c', 'b: busy', 'd: busy'])
 })
 
-it('collects the garbage once all has been given back for a second', async () => {
+describe('the garbage', () => {
   let isCollected = false
   const observer = new PerformanceObserver((list) => {
     for (const { detail } of list.getEntries() as unknown as { detail: { flags: number } }[]) {
       if (detail.flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) isCollected = true
     }
   })
-  observer.observe({ entryTypes: ['gc'] })
-  /** Whether the garbage is collected in the next milliseconds. */
-  const within = async (ms: number) => {
+  /** The share of its time that the event loop works, as far as it is told. */
+  let utilization = 0
+
+  beforeEach(() => {
+    utilization = 0.1
+    observer.observe({ entryTypes: ['gc'] })
+    vi.spyOn(performance, 'eventLoopUtilization').mockImplementation((before) => ({
+      idle: 0,
+      active: 0,
+      utilization: before ? utilization : 1,
+    }))
+  })
+  afterEach(() => {
+    observer.disconnect()
+    vi.restoreAllMocks()
+  })
+
+  /** Whether it is collected in the next milliseconds. */
+  async function within(ms: number) {
     isCollected = false
     vi.advanceTimersByTime(ms)
     await setImmediate()
@@ -99,19 +115,41 @@ it('collects the garbage once all has been given back for a second', async () =>
     return isCollected
   }
 
-  const { ask } = borrower(10)
-  const giveBack = await ask('a', 5)
-  const giveBackOther = await ask('b', 5)
-  giveBack()
-  expect(await within(2000)).toBe(false)
-  giveBackOther()
-  expect(await within(999)).toBe(false)
-  // Lent again before its time.
-  const giveBackLast = await ask('c', 1)
-  expect(await within(2000)).toBe(false)
-  giveBackLast()
-  expect(await within(1000)).toBe(true)
-  giveBackLast()
-  expect(await within(10_000)).toBe(false)
-  observer.disconnect()
+  it('is collected once all has been given back for a second', async () => {
+    const { ask } = borrower(10)
+    const giveBack = await ask('a', 5)
+    const giveBackOther = await ask('b', 5)
+    giveBack()
+    expect(await within(2000)).toBe(false)
+    giveBackOther()
+    expect(await within(999)).toBe(false)
+    // Lent again before its time.
+    const giveBackLast = await ask('c', 1)
+    expect(await within(2000)).toBe(false)
+    giveBackLast()
+    expect(await within(1000)).toBe(true)
+    giveBackLast()
+    expect(await within(10_000)).toBe(false)
+  })
+
+  it('is left to lie where less than half has been lent since', async () => {
+    const { ask } = borrower(10)
+    for (const bytes of [4, 1, 4]) {
+      const giveBack = await ask('a', bytes)
+      giveBack()
+      expect(await within(10_000)).toBe(bytes === 1)
+    }
+  })
+
+  it('waits for a second in which there is little else to do', async () => {
+    const { ask } = borrower(10)
+    const giveBack = await ask('a', 10)
+    giveBack()
+    utilization = 0.11
+    expect(await within(5500)).toBe(false)
+    utilization = 0.1
+    expect(await within(499)).toBe(false)
+    expect(await within(1)).toBe(true)
+    expect(await within(10_000)).toBe(false)
+  })
 })
