@@ -50,6 +50,17 @@ it('names are the same whatever their case, and may be kept', async () => {
   expect(kept.body).toEqual(body)
 })
 
+it('are found by their names in any case and any script', async () => {
+  for (const nombre of ['français', 'œuvre', 'склад', 'straße']) {
+    const { body } = await call('POST', '/api/modulo', { strNombreModulo: nombre })
+    for (const search of [nombre, nombre.toUpperCase(), nombre.slice(1, -1)]) {
+      const found = await get(`/api/modulo?search=${encodeURIComponent(search)}`)
+      expect(found.data).toContainEqual(body.data)
+    }
+    await call('DELETE', `/api/modulo/${body.data.id}`)
+  }
+})
+
 it('of many equal names at once one is created', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => call('POST', '/api/modulo', { strNombreModulo: 'única' })),

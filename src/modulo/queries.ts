@@ -16,7 +16,8 @@ export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) 
   const matches =
     search === undefined
       ? sql`true`
-      : sql`fold_case("strNombreModulo") like fold_case(${contains(search)})`
+      : // The names are in JavaScript's upper case, which knows more letters than fold_case.
+        sql`fold_case("strNombreModulo") like fold_case(${contains(search.toUpperCase())})`
   const [data, [total]] = await Promise.all([
     sql<Modulo[]>`
       select id, "strNombreModulo"
