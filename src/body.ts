@@ -34,7 +34,7 @@ declare module 'fastify' {
  * memory for a body in time, and cuts the connection of one that comes in too slowly.
  */
 export function parseJsonBodies(app: FastifyInstance, limit: number) {
-  const parseJson = app.getDefaultJsonParser('error', 'error')
+  const parseJson = app.getDefaultJsonParser('remove', 'remove')
   const memory = lendBytes(Math.max(MEMORY, 2 * limit))
   // Whoever has no session can't take what is for those who do.
   const memoryForStrangers = lendBytes(limit)
