@@ -136,6 +136,8 @@ const TAKEN: [name: string, field: TSchema, values: [unknown, unknown][]][] = [
       ...[
         'data:image/png;base64,iVBO',
         'data:image/svg+xml;base64,PHN2Zz4=',
+        'data:image/svg+xml;base64,PHN2Zz4',
+        'data:image/svg+xml;base64,PHN2\nZz4=\n',
         'data:image/vnd.x-icon_1;base64,AA==',
         'data:image/svg+xml.1;charset=utf-8;base64,Az09+/aZ',
         `data:image/${'a'.repeat(30)}+${'b'.repeat(10)};${'c'.repeat(20)}=${'d'.repeat(20)};base64,AAAA`,
@@ -233,13 +235,17 @@ const FAULTY: [name: string, field: TSchema, faults: Record<string, unknown[]>][
           'data:image/;base64,AAAA',
         ],
         ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA'],
-        ...['data:image/png;base64,', 'data:image/png;base64,AAA', 'data:image/png;base64,A==='],
+        ...['data:image/png;base64,', 'data:image/png;base64,\nAA', 'data:image/png;base64,A==='],
         ...[
           'data:image/png;base64,=AAA',
           'data:image/png;base64,AA=A',
           'data:image/png;base64,AA A',
         ],
-        ...['data:image/png;base64,AAA-', 'data:image/png;base64,AAAA\n\n\n\n'],
+        ...[
+          'data:image/png;base64,AAA-',
+          'data:image/png;base64,AA=\n=',
+          'data:image/png;base64,AA=\n\n',
+        ],
         ...['data:image/png;x;base64,AAAA', 'data:image/png;x=;base64,AAAA'],
         ...['data:image/png;a=b;c=d;base64,AAAA', 'data:image/svg+;base64,AAAA'],
         ...[31, 32].map((n) => `data:image/${'a'.repeat(n)};base64,AAAA`),

@@ -59,14 +59,24 @@ describe('an upload that fails', () => {
     expect(reasons(log)).toMatchObject([{ message: `image host: ${'x'.repeat(200)} (400)` }])
   })
 
-  it.each(['{}', '5', '{"secure_url":"https://x"}', '{"public_id":"x","secure_url":1}'])(
-    'for an answer like %s is none of the host',
-    async (answer) => {
-      const { answer: ours, log } = await create((_, response) => response.end(answer))
-      expect(ours).toEqual(NOT_UPLOADED)
-      expect(reasons(log)).toMatchObject([{ message: 'image host: nonsense' }])
-    },
-  )
+  it.each([
+    [200, '{}', 'nonsense'],
+    [200, '5', 'nonsense'],
+    [200, '{"secure_url":"https://x"}', 'nonsense'],
+    [200, '{"public_id":"x","secure_url":1}', 'nonsense'],
+    [200, '{"secure_url":', expect.stringMatching(/ \(200\)$/)],
+    [500, '{"error":{"message":"Internal"}}', 'Internal (500)'],
+    [504, '<html>', expect.stringMatching(/ \(504\)$/)],
+  ])('with %i and %s is taken back, for it may have been done', async (status, body, reason) => {
+    const { answer, log } = await create((request, response) => {
+      if (request.url?.endsWith('/upload')) response.writeHead(status).end(body)
+      else response.end('{"result":"ok"}')
+    })
+    expect(answer).toEqual(NOT_UPLOADED)
+    const message = typeof reason === 'string' ? `image host: ${reason}` : reason
+    expect(reasons(log)).toMatchObject([{ message }])
+    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
+  })
 
   it('without an answer is taken back, for it may have been done', async () => {
     const { answer } = await create((request, response) => {

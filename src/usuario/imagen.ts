@@ -48,9 +48,9 @@ export function imageHost(account: Cloudinary): Imagenes {
     let timer: NodeJS.Timeout | undefined
     let look: NodeJS.Timeout | undefined
     const ended = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new HostError('took too long', false)), TIMEOUT)
+      timer = setTimeout(() => reject(new HostError('took too long')), TIMEOUT)
       look = setInterval(() => {
-        if (received(agent) > MAX_ANSWER) reject(new HostError('sends too much', false))
+        if (received(agent) > MAX_ANSWER) reject(new HostError('sends too much'))
       }, LOOK_INTERVAL)
     })
     try {
@@ -77,7 +77,7 @@ export function imageHost(account: Cloudinary): Imagenes {
   async function upload(dataUri: string, log: FastifyBaseLogger) {
     // A name of our own, so that an upload whose answer never came can be removed as well.
     const publicId = randomUUID()
-    const answer = await call((agent) =>
+    return call((agent) =>
       cloudinary.uploader.upload(dataUri, {
         ...options,
         agent: agent as https.Agent,
@@ -85,14 +85,15 @@ export function imageHost(account: Cloudinary): Imagenes {
         public_id: publicId,
         transformation: TRANSFORMATION,
       }),
-    ).catch((cause: HostError) => {
-      if (!cause.answered) void remove(`${FOLDER}/${publicId}`, log)
-      throw new Failure('upload', UPLOAD_FAILED, { cause })
-    })
-    if (typeof answer.secure_url !== 'string' || typeof answer.public_id !== 'string') {
-      throw new Failure('upload', UPLOAD_FAILED, { cause: new HostError('nonsense', true) })
-    }
-    return { publicId: answer.public_id, url: answer.secure_url }
+    )
+      .then(({ secure_url: url, public_id: publicId }) => {
+        if (typeof url === 'string' && typeof publicId === 'string') return { publicId, url }
+        throw new HostError('nonsense')
+      })
+      .catch((cause: HostError) => {
+        if (!cause.isRefusal) void remove(`${FOLDER}/${publicId}`, log)
+        throw new Failure('upload', UPLOAD_FAILED, { cause })
+      })
   }
 
   return { upload, remove }
@@ -104,11 +105,11 @@ const received = ({ sockets }: http.Agent) =>
     .flatMap((open) => open ?? [])
     .reduce((sum, { bytesRead }) => sum + bytesRead, 0)
 
-/** What the image host did wrong; `answered` unless it stayed silent. */
+/** What the image host did wrong; `isRefusal` where it has said that it keeps nothing. */
 class HostError extends Error {
   constructor(
     message: string,
-    readonly answered: boolean,
+    readonly isRefusal = false,
   ) {
     super(`image host: ${message}`)
   }
@@ -122,7 +123,7 @@ function hostError(error: unknown): HostError {
   const text = String(message)
     .replace(/data:\S*/g, 'data:…')
     .slice(0, 200)
-  return new HostError(`${text} (${String(status)})`, typeof status === 'number')
+  return new HostError(`${text} (${String(status)})`, Number(status) >= 400 && Number(status) < 500)
 }
 
 /**

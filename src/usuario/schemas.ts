@@ -71,7 +71,8 @@ const Imagen = decoded<string, string | undefined>(
   (value) => value || undefined,
 )
 
-const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
+/** In lines or not, padded or not: both are usual, and the image host takes them. */
+const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Type.Object({
   strNombreUsuario: Texto({ example: 'ana' }),
