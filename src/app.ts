@@ -14,7 +14,7 @@ import { maxConnections } from './descriptors.js'
 import docs from './docs.js'
 import headers, { API_HEADERS } from './headers.js'
 import healthRoutes from './health.js'
-import { logOptions, logRequests } from './log.js'
+import { logAnswer, logOptions, logRequests } from './log.js'
 import metrics from './metrics.js'
 import moduloRoutes from './modulo/routes.js'
 import { shedOverload } from './overload.js'
@@ -68,11 +68,11 @@ export async function buildApp(
     return503OnClosing: false,
     clientErrorHandler: refuse,
     // A path that can't be decoded: no hook runs for it.
-    frameworkErrors: (_error, { id }, reply: FastifyReply) =>
-      reply
-        .code(400)
-        .headers({ ...API_HEADERS, 'x-request-id': id })
-        .send(UNREADABLE),
+    frameworkErrors: (_error, request, reply: FastifyReply) => {
+      reply.code(400).headers({ ...API_HEADERS, 'x-request-id': request.id })
+      reply.send(UNREADABLE)
+      logAnswer(request, reply)
+    },
   })
 
   // Node's own answer to an expectation other than 100-continue is a bare 417.

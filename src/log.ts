@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { whenAnswered } from './answered.js'
 import type { Config } from './config.js'
 
@@ -46,8 +46,8 @@ function serializeError(error: unknown): LoggedError {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Its address, which is not there to be read once it has gone. */
-    clientIp: string
+    /** Its address, which is not there to be read once it has gone; none before the first hook. */
+    clientIp?: string
   }
 }
 
@@ -62,19 +62,22 @@ export function logRequests(app: FastifyInstance) {
     reply.header('x-request-id', request.id)
     done()
   })
-  whenAnswered(app, (request, reply, isAborted) => {
-    request.log.info(
-      {
-        method: request.method,
-        path: pathOf(request),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-        ip: request.clientIp,
-        ...(isAborted && { aborted: true }),
-      },
-      'request',
-    )
-  })
+  whenAnswered(app, logAnswer)
+}
+
+/** The line of one request, also for one that no hook was called for. */
+export function logAnswer(request: FastifyRequest, reply: FastifyReply, isAborted = false) {
+  request.log.info(
+    {
+      method: request.method,
+      path: pathOf(request),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      ip: request.clientIp ?? request.ip,
+      ...(isAborted && { aborted: true }),
+    },
+    'request',
+  )
 }
 
 /** The path without its query, which may hold anything. */

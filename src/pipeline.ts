@@ -18,6 +18,8 @@ export function boundPipelines(app: FastifyInstance) {
     const { socket } = request.raw
     const queue = unanswered.get(socket) ?? startQueue(socket)
     if (queue.size >= MAX_UNANSWERED || socket.destroyed) {
+      // Those behind it have been read from the connection already.
+      if (!socket.destroyed) request.log.warn({ ip: request.ip }, 'too many requests in line')
       socket.destroy()
       reply.hijack()
       return

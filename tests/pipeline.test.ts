@@ -61,6 +61,7 @@ it('sixteen of them may wait for their answers, and one more ends the connection
     expect(await text(client)).toBe('')
   })
   expect(isEnded).toBe(true)
+  expect(readLog().match(/"ip":"127.0.0.1","msg":"too many requests in line"/g)).toHaveLength(1)
   const expected = Array.from({ length: 16 }, () => 'HTTP/1.1 404')
   expect(statuses(await answers)).toEqual(expected)
 })

@@ -102,6 +102,7 @@ async function fillLog() {
     200,
   )
   expect(await statusOf('GET', `/api/perfil?search=${PASSWORD.slice(0, 6)}`)).toBe(200)
+  expect(await statusOf('GET', `/no/existe/%zz?token=${test.adminToken}`)).toBe(400)
   expect(await statusOf('GET', `/no/existe?token=${test.adminToken}`)).toBe(404)
   await test.app.sql`alter table permisos_perfil rename to apartada`
   expect(await statusOf('GET', '/api/permisos')).toBe(500)
