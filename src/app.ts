@@ -106,7 +106,7 @@ export async function buildApp(
   if (config.metrics) await app.register(metrics, config)
   await app.register(authPlugin, config)
   await app.register(headers, { corsOrigin: config.corsOrigin })
-  // Whatever comes with it is not even read.
+  // Whatever comes with it is not looked at.
   app.addHook('onRequest', ({ is404 }, _reply, done) => done(is404 ? notFound() : undefined))
   await app.register(docs)
 

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import type { Writable } from 'node:stream'
 import { buildApp } from './app.js'
 import type { Config } from './config.js'
@@ -26,7 +27,9 @@ export async function serve(config: Config, options?: { logStream?: Writable }):
     app.log.info({ applied }, 'database is up to date')
     if (config.administrador) await ensureAdministrador(app, config.administrador)
     const drain = drainer(app)
-    const address = await app.listen({ host: config.host, port: config.port })
+    // Of `localhost` Fastify would make two servers, one of which nothing here knows of.
+    const { address: host } = await lookup(config.host)
+    const address = await app.listen({ host, port: config.port })
     return {
       address,
       close: async () => {

@@ -151,7 +151,7 @@ it('what is no request is not answered amid the answer to another one', async ()
   }
 })
 
-it('what is sent to nowhere is not read', async () => {
+it('what is sent to nowhere is not looked at', async () => {
   const client = send(request('POST /nada', '{', CLOSE))
   expect(statuses(await text(client))).toEqual(['HTTP/1.1 404'])
 })

@@ -168,6 +168,17 @@ describe('ten processes on one empty database', () => {
   })
 })
 
+describe('HOST=localhost', () => {
+  beforeAll(() => useDatabase())
+
+  it('is listened on at one address', async () => {
+    const { address, lines } = await start({ HOST: 'localhost' })
+    expect(address).toMatch(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d+$/)
+    expect((await fetch(`${address}/health/live`)).status).toBe(200)
+    expect(lines().filter(({ msg }) => /listening/.test(String(msg)))).toHaveLength(1)
+  })
+})
+
 describe('SIGTERM', () => {
   let slow: Server
   let asked: Promise<unknown>
