@@ -30,6 +30,12 @@ interface Sent {
   expectation?: string
 }
 
+interface Received {
+  status: number | undefined
+  body: any
+  retryAfter?: string
+}
+
 /** Sends all of `body` before it looks at the answer, as ordinary clients do. */
 async function send(method: string, path: string, body: Buffer | string, sent: Sent = {}) {
   const {
@@ -47,13 +53,14 @@ async function send(method: string, path: string, body: Buffer | string, sent: S
     ...length,
   }
   const request = httpRequest(address + path, { method, headers, agent: close ? false : undefined })
-  const answered = new Promise<{ status: number | undefined; body: any }>((resolve, reject) => {
+  const answered = new Promise<Received>((resolve, reject) => {
     request.on('error', reject)
     request.on('response', (response) =>
-      text(response).then(
-        (body) => resolve({ status: response.statusCode, body: JSON.parse(body) }),
-        reject,
-      ),
+      text(response).then((body) => {
+        const { statusCode: status, headers } = response
+        const retryAfter = headers['retry-after']
+        resolve({ status, body: JSON.parse(body), ...(retryAfter && { retryAfter }) })
+      }, reject),
     )
   })
   // A connection that is reset amid the pieces calls none of them back; `answered` tells it.
@@ -327,7 +334,8 @@ describe('a body that comes in slowly', () => {
     const soon = Date.now() + 300
     await until(() => Date.now() > soon)
     vi.advanceTimersByTime(10_000)
-    expect(await sent).toEqual(A(503, 'Servicio ocupado. Intente de nuevo más tarde.'))
+    const busy = A(503, 'Servicio ocupado. Intente de nuevo más tarde.')
+    expect(await sent).toEqual({ ...busy, retryAfter: '5' })
   })
 
   it('is waited for 10 s where it is refused unread', async () => {

@@ -231,7 +231,7 @@ const FAULTY: [name: string, field: TSchema, faults: Record<string, unknown[]>][
           'data:image',
           'data:image/png',
           'data:image/png,AAAA',
-          'data:image/png,AAAAAA',
+          'data:image/png,AAAAAAAAAA',
           'data:image/;base64,AAAA',
         ],
         ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA'],

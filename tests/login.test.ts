@@ -183,6 +183,18 @@ it('limits the attempts of one address a minute, and believes no forwarded one',
   }
   expect(await from('192.0.2.2')).toMatchObject({ status: 401 })
   expect((await limited.call('GET', '/api/perfil')).status).toBe(200)
+  // Logging out is no attempt: with a session that has ended it is refused for that.
+  for (let n = 0; n < 5; n++) {
+    const { status } = await limited.call('POST', '/api/auth/logout')
+    expect(status).toBe(n === 0 ? 200 : 401)
+  }
+})
+
+it('takes the longest password there may be', async () => {
+  const strPwd = 'ñ'.repeat(36)
+  const usuario = { strNombreUsuario: 'larga', idPerfil: 1, strPwd, strCorreo: 'l@ejemplo.com' }
+  expect((await call('POST', '/api/usuario', usuario)).status).toBe(200)
+  expect((await attempt({ strNombreUsuario: 'larga', strPwd })).status).toBe(200)
 })
 
 it('keeps passwords, tokens and hashes out of the log', async () => {

@@ -23,7 +23,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/decode.ts', ['validation', 'fields']],
   ['src/validation.ts', ['validation', 'docs']],
   ['src/modulo/schemas.ts', ['docs', 'fields', 'modulo']],
-  ['src/usuario/schemas.ts', ['docs', 'fields', 'usuario']],
+  ['src/usuario/schemas.ts', ['docs', 'fields', 'usuario', 'contract']],
   ['src/usuario/imagen.ts', ['imagen', 'usuario']],
   ['src/usuario/', ['docs', 'usuario', 'administracion', 'access', 'contract']],
   ['src/perfil/', ['docs', 'perfil', 'administracion', 'contract']],
@@ -49,7 +49,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/migrate.ts', ['migrate']],
   ['src/health.ts', ['health', 'docs']],
   ['src/failure.ts', ['headers', 'mapa', 'login']],
-  ['src/db.ts', ['modulo', 'imagen', 'usuario', 'administracion', 'access']],
+  ['src/db.ts', ['modulo', 'imagen', 'usuario', 'administracion', 'access', 'pool']],
   ['src/answers.ts', ['docs', 'headers', 'registro', 'cuerpos', 'contract']],
   [
     'src/app.ts',
