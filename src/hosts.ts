@@ -1,9 +1,10 @@
 import type { parseDatabaseUrl } from './config.js'
 import { connect, type DatabaseConfig } from './connect.js'
-import { limitQuery, QUERY_TIMEOUT } from './query-limit.js'
+import { DatabaseSilence, type Sql } from './db.js'
 
-/** How long a host may take to let a connection in, seconds. */
+/** How long a host may take to let a connection in, seconds; and to answer, milliseconds. */
 const PROBE_TIMEOUT = 2
+const ANSWER_TIMEOUT = 4500
 
 type Hosts = ReturnType<typeof parseDatabaseUrl>
 
@@ -36,13 +37,28 @@ const CHECKS: Record<Hosts['sessionAttrs'], string> = {
  * tries hosts that refuse again and again without a pause.
  */
 async function probe(config: DatabaseConfig, url: URL, attrs: Hosts['sessionAttrs']): Promise<URL> {
+  const [row] = await ask(config, url, (sql) =>
+    sql.unsafe<[{ serves: boolean }]>(`select ${CHECKS[attrs]} as serves`),
+  )
+  if (row.serves) return url
+  throw new Error(`${url.host} is not ${attrs}`)
+}
+
+/** Asks something in a session of its own; throws where there is no answer in time. */
+export async function ask<Rows>(
+  config: DatabaseConfig,
+  url: URL,
+  question: (sql: Sql) => PromiseLike<Rows>,
+): Promise<Rows> {
   const sql = connect(config, url, { max: 1, connect_timeout: PROBE_TIMEOUT })
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DatabaseSilence()), ANSWER_TIMEOUT)
+  })
   try {
-    const query = sql.unsafe<[{ serves: boolean }]>(`select ${CHECKS[attrs]} as serves`)
-    const [{ serves }] = await limitQuery(query, QUERY_TIMEOUT)
-    if (serves) return url
-    throw new Error(`${url.host} is not ${attrs}`)
+    return await Promise.race([question(sql), silence])
   } finally {
+    clearTimeout(timer)
     sql.end({ timeout: 0 })
   }
 }

@@ -1,25 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseDatabaseUrl } from './config.js'
 import { connect, type DatabaseConfig } from './connect.js'
-import type { Sql } from './db.js'
-import { findHost } from './hosts.js'
-import { limitQuery, QUERY_TIMEOUT } from './query-limit.js'
+import { DatabaseSilence, type Sql } from './db.js'
+import { ask, findHost } from './hosts.js'
+import { takeTurns } from './turns.js'
 
-/** QUERY_TIMEOUT for a query after one that got no answer, until the pool is replaced; milliseconds. */
+/**
+ * How long a query may wait for its answer, in milliseconds: a database that has died is to be told
+ * within 5 s. And how long after one that got no answer, until the pool is replaced.
+ */
+const QUERY_TIMEOUT = 4500
 const SILENT_TIMEOUT = 1000
 /**
- * How often a pool is replaced at most, how often a host that can be written to is looked for, how
- * long a replaced pool may still work, and how often it is looked whether it does; milliseconds.
+ * How often a pool is replaced at most, and how often that is tried while the pool that there is
+ * still does something; how long a replaced pool may still work, and how often it is looked whether
+ * it does; milliseconds.
  */
 const REPLACE_INTERVAL = 250
-const READ_ONLY_INTERVAL = 1000
+const RETRY_INTERVAL = 1000
 const REPLACED_GRACE = 10_000
 const RETIRE_INTERVAL = 50
-/** SQLSTATEs. */
+/** How long the connections that there are have to do once the server has refused another one. */
+const REFUSED_PAUSE = 1000
+/** SQLSTATEs: of a server that lets nobody in now, and of one that lets nobody write. */
 const TOO_MANY_CONNECTIONS = '53300'
+const REFUSALS = [TOO_MANY_CONNECTIONS, '28000', '28P01', '42501', '55000']
 const READ_ONLY = '25006'
 
-/** The pool, and how many of its queries run and how many wait, at least: all are written ahead. */
+/** The pool, and how many of its queries run and how many wait for a connection. */
 export type Pool = Sql & { usage(): { running: number; waiting: number } }
 
 /**
@@ -29,11 +37,18 @@ export type Pool = Sql & { usage(): { running: number; waiting: number } }
  * configuration names several hosts and none of them serves; when that comes later, `onNoHost` is
  * told why, once until one does.
  *
+ * Queries take turns for the connections here and not in postgres.js, which sends them behind
+ * others: behind one that waits for a lock, while the next connection is free.
+ *
  * Behind it stands a postgres.js pool that is replaced by a new one as soon as it has lost a
- * connection, be it for having been idle: in 3.4.9 a connection that was cut while it wrote never gets through again, and one
- * that the server ended fails the first query after it is back (`closed()` in its connection.js
- * leaves both states behind). The replaced pool works off what it has. Of several hosts the new one
- * is on whichever serves by then.
+ * connection, be it for having been idle: in 3.4.9 a connection that was cut while it wrote never
+ * gets through again, and one that the server ended fails the first query after it is back
+ * (`closed()` in its connection.js leaves both states behind). The replaced pool works off what it
+ * has. Of several hosts the new one is on whichever serves by then.
+ *
+ * What was sent and got no answer may still be carried out, but nothing is sent any more until the
+ * server has been told to end those sessions: a write must not come after one that was answered
+ * later than it was given up.
  */
 export async function openPool(
   config: DatabaseConfig,
@@ -41,20 +56,28 @@ export async function openPool(
 ): Promise<Pool> {
   const hosts = parseDatabaseUrl(config.databaseUrl)
   const pools = new Set<PostgresPool>()
+  const turns = takeTurns()
   let ended = false
   let replacement: NodeJS.Timeout | undefined
+  let refusedPause: NodeJS.Timeout | undefined
   let isWithoutHost = false
+  /** Queries that nobody waits for any more, until their sessions are done with them. */
+  const givenUp = new Map<Query, { url: URL; end(): void }>()
+  /** How many had no answer that long that no session can still be at work on them. */
+  let silences = 0
   let current = open(await findHost(config, hosts))
+  turns.allow(config.databasePoolMax)
 
   function open(url: URL): PostgresPool {
     const sql = connect(config, url, { onclose: () => onClose(pool) })
     const pool = {
       sql,
+      url,
+      send: (sql`` as unknown as Query).handler,
       openedAt: performance.now(),
       pending: 0,
       refusals: 0,
       isLost: false,
-      isSilent: false,
     }
     pools.add(pool)
     return pool
@@ -70,12 +93,30 @@ export async function openPool(
     replaceSoon(pool)
   }
 
+  function onSilence() {
+    silences += 1
+    turns.allow(0)
+    onLoss(current)
+  }
+
   function onError(pool: PostgresPool, error: unknown) {
     const { code } = error as { code?: string }
     // The server has no connection to spare. Those that the pool has are good, and all there are.
-    if (code === TOO_MANY_CONNECTIONS) pool.refusals += 1
+    if (code === TOO_MANY_CONNECTIONS) {
+      pool.refusals += 1
+      if (pool === current && silences === 0) useWhatThereIs()
+    }
     // A session may stay so for good, though new ones on this host or on another may write.
     if (code === READ_ONLY) replaceSoon(pool)
+  }
+
+  /** For a while nobody gets a turn that would need another connection. */
+  function useWhatThereIs() {
+    turns.allow(Math.max(1, turns.running() - 1))
+    clearTimeout(refusedPause)
+    refusedPause = setTimeout(() => {
+      if (silences === 0) turns.allow(config.databasePoolMax)
+    }, REFUSED_PAUSE).unref()
   }
 
   function replaceSoon(pool: PostgresPool) {
@@ -87,18 +128,52 @@ export async function openPool(
   async function replace() {
     const replaced = current
     const wanted = replaced.isLost ? hosts : { ...hosts, sessionAttrs: 'read-write' as const }
-    const found = await findHost(config, wanted).catch((reasons: Error) => reasons)
-    if (ended) return
-    if (found instanceof Error) {
-      if (!isWithoutHost) onNoHost(found)
+    const told = new Map(givenUp)
+    const toldSilences = silences
+    try {
+      const url = await findHost(config, wanted)
+      await takeOver(url, told)
+      if (ended) return
+      isWithoutHost = false
+      replacement = undefined
+      current = open(url)
+    } catch (error) {
+      if (ended) return
+      if (!isWithoutHost) onNoHost(error as Error)
       isWithoutHost = true
-      replacement = setTimeout(replace, replaced.isLost ? REPLACE_INTERVAL : READ_ONLY_INTERVAL)
+      const isOfUse = !replaced.isLost || isRefusal(error)
+      replacement = setTimeout(replace, isOfUse ? RETRY_INTERVAL : REPLACE_INTERVAL)
       return
     }
-    isWithoutHost = false
-    replacement = undefined
-    current = open(found)
+    for (const { end } of told.values()) end()
+    silences -= toldSilences
+    // Another one has come meanwhile.
+    if (silences > 0) replaceSoon(current)
+    else turns.allow(config.databasePoolMax)
     retire(replaced)
+  }
+
+  /**
+   * Ends the sessions of queries that were given up, where there are any. Throws when the host can't
+   * be worked with instead of the pool that there is: a host that is not there at all says so faster
+   * than the connections of a pool that it has left.
+   */
+  async function takeOver(url: URL, told: typeof givenUp) {
+    // Behind a pooler the server knows other numbers.
+    const pids = [...told]
+      .filter(([, before]) => config.databasePrepare && before.url.host === url.host)
+      .map(([{ state }]) => state?.pid ?? 0)
+    await ask(
+      config,
+      url,
+      (sql) => sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where pid = any(${`{${pids.join(',')}}`}::integer[]) and usename = current_user
+          and datname = current_database()
+      `,
+    ).catch((error) => {
+      if (silences > 0 || isRefusal(error)) throw error
+    })
   }
 
   /** Closes a pool once nothing is under way in it any more: its connections are wanted elsewhere. */
@@ -119,55 +194,120 @@ export async function openPool(
     await Promise.all([...pools].map((pool) => close(pool, timeout)))
   }
 
-  function begin(...args: Parameters<Sql['begin']>) {
-    const pool = current
-    pool.pending += 1
-    return pool.sql.begin(...args).finally(() => {
-      pool.pending -= 1
+  /** Takes a turn on the pool that is the current one by then; `leave` may be called again. */
+  function takeTurn(begin: (pool: PostgresPool, leave: () => void) => void) {
+    return turns.join(() => {
+      const pool = current
+      pool.pending += 1
+      let isOver = false
+      begin(pool, () => {
+        if (isOver) return
+        isOver = true
+        pool.pending -= 1
+        // Its connection is not free before postgres.js is done with it.
+        queueMicrotask(turns.leave)
+      })
     })
   }
 
+  function begin(...args: Parameters<Sql['begin']>) {
+    return new Promise((resolve, reject) => {
+      takeTurn((pool, leave) =>
+        pool.sql
+          .begin(...args)
+          .finally(leave)
+          .then(resolve, reject),
+      )
+    })
+  }
+
+  /** Has a query wait for its turn, and for its answer, no longer than it may. */
+  function limit(query: Query) {
+    const { resolve, reject } = query
+    query.handler = () => {
+      let pool: PostgresPool | undefined
+      let leave = () => {}
+      let isOver = false
+      const timers: NodeJS.Timeout[] = []
+
+      function end() {
+        isOver = true
+        for (const timer of timers) clearTimeout(timer)
+        givenUp.delete(query)
+        leave()
+      }
+      query.resolve = (rows) => {
+        end()
+        resolve(rows)
+      }
+      query.reject = (error) => {
+        end()
+        if (pool) onError(pool, error)
+        reject(error)
+      }
+
+      const withdraw = takeTurn((own, leaveTurn) => {
+        pool = own
+        leave = leaveTurn
+        timers.push(setTimeout(onSilence, QUERY_TIMEOUT))
+        own.send(query)
+      })
+      timers.push(setTimeout(giveUp, silences > 0 ? SILENT_TIMEOUT : QUERY_TIMEOUT))
+
+      function giveUp() {
+        if (isOver) return
+        const isSent = Boolean(query.state)
+        reject(new DatabaseSilence(isSent))
+        if (withdraw() || !pool) return
+        if (isSent) {
+          givenUp.set(query, { url: pool.url, end })
+        } else {
+          // It has been waiting for a connection to be made, which is no good any more.
+          query.cancel()
+          onLoss(pool)
+        }
+      }
+    }
+  }
+
   function usage() {
-    const pending = [...pools].reduce((sum, pool) => sum + pool.pending, 0)
-    const running = Math.min(pending, config.databasePoolMax)
-    return { running, waiting: pending - running }
+    return { running: turns.running(), waiting: turns.waiting() }
   }
 
   const own: Record<string | symbol, unknown> = { begin, end, usage }
   return new Proxy(current.sql as Pool, {
     apply: (_target, _this, args) => {
-      const pool = current
-      return limitQuery(
-        Reflect.apply(pool.sql, undefined, args),
-        pool.isSilent ? SILENT_TIMEOUT : QUERY_TIMEOUT,
-        {
-          onStart: () => {
-            pool.pending += 1
-          },
-          onSilence: () => {
-            pool.isSilent = true
-            onLoss(pool)
-          },
-          onEnd: (error) => {
-            pool.pending -= 1
-            if (error) onError(pool, error)
-          },
-        },
-      )
+      const query = Reflect.apply(current.sql, undefined, args)
+      if (query instanceof Promise) limit(query as unknown as Query)
+      return query
     },
     get: (_target, key) => own[key] ?? Reflect.get(current.sql, key),
   })
 }
 
+const isRefusal = (error: unknown) => REFUSALS.includes((error as { code?: string }).code ?? '')
+
+/** What postgres.js has on a query beside the promise. A fragment of another is never handled. */
+interface Query {
+  /** Sends it, once it is awaited. */
+  handler(query: Query): void
+  /** The session that it was sent to. */
+  state: { pid: number } | null
+  resolve(rows: unknown): void
+  reject(error: unknown): void
+  cancel(): void
+}
+
 /** A postgres.js pool. */
 interface PostgresPool {
   sql: Sql
+  url: URL
+  send: Query['handler']
   openedAt: number
   /** Queries and transactions that it has not finished. */
   pending: number
   /** Connections that the server has refused to make, and whose end is still to be told. */
   refusals: number
-  /** Whether it has lost a connection, or got no answer on one. */
+  /** Whether it has lost a connection, or may have. */
   isLost: boolean
-  isSilent: boolean
 }

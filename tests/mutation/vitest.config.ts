@@ -41,7 +41,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/pool.ts', ['metrics', 'pool']],
   ['src/connect.ts', ['pool']],
   ['src/hosts.ts', ['pool']],
-  ['src/query-limit.ts', ['pool']],
+  ['src/turns.ts', ['pool']],
   ['src/budget.ts', ['budget']],
   ['src/garbage.ts', ['budget']],
   ['src/body.ts', ['cuerpos']],
