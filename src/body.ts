@@ -36,7 +36,8 @@ declare module 'fastify' {
 export function parseJsonBodies(app: FastifyInstance, limit: number) {
   const parseJson = app.getDefaultJsonParser('remove', 'remove')
   const memory = lendBytes(Math.max(MEMORY, 2 * limit))
-  // Whoever has no session can't take what is for those who do.
+  // Whoever may do nothing can't take what is for those who may: who has no session, or comes only
+  // to end it.
   const memoryForStrangers = lendBytes(limit)
 
   app.decorateRequest('giveBackMemory', null)
@@ -48,7 +49,7 @@ export function parseJsonBodies(app: FastifyInstance, limit: number) {
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    const isStranger = !request.sesion
+    const isStranger = !request.sesion || !request.routeOptions.schema?.body
     const body = await readBody(request, limit, async (bytes) => {
       request.giveBackMemory = await (isStranger ? memoryForStrangers : memory)(bytes)
     })
@@ -63,18 +64,16 @@ export function parseJsonBodies(app: FastifyInstance, limit: number) {
   })
 }
 
-/** How long a refused request may still send, in milliseconds. */
-const DRAIN_TIMEOUT = 10_000
-
 /**
  * Reads and forgets what is left of a body of at most some times `limit` bytes: before a request
- * is refused early, so that its client sees the answer and not a reset connection. Gives whether
- * that was all of it.
+ * is refused early, so that its client sees the answer and not a reset connection. Cuts it where it
+ * comes in too slowly. Gives whether that was all of it.
  */
 export async function drainBody({ raw }: FastifyRequest, limit: number): Promise<boolean> {
   if (raw.readableEnded || raw.destroyed || !hasBody(raw)) return true
   let left = limit * DRAIN_FACTOR
-  const timer = setTimeout(() => raw.destroy(), DRAIN_TIMEOUT)
+  const isLarge = declaredSize(raw) > SMALL_BODY
+  const stopWatching = watchRate(raw, isLarge ? LEAST_RATE.large : LEAST_RATE.small)
   try {
     for await (const chunk of chunksOf(raw)) {
       left -= chunk.length
@@ -83,7 +82,7 @@ export async function drainBody({ raw }: FastifyRequest, limit: number): Promise
   } catch {
     // The client has gone: nobody is left to answer.
   } finally {
-    clearTimeout(timer)
+    stopWatching()
   }
   return true
 }
@@ -92,8 +91,10 @@ export async function drainBody({ raw }: FastifyRequest, limit: number): Promise
 const chunksOf = (raw: IncomingMessage): AsyncIterable<Buffer> =>
   raw.iterator({ destroyOnReturn: false })
 
-const hasBody = ({ headers }: IncomingMessage) =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+const declaredSize = ({ headers }: IncomingMessage) => Number(headers['content-length'] ?? 0)
+
+const hasBody = (raw: IncomingMessage) =>
+  raw.headers['transfer-encoding'] !== undefined || declaredSize(raw) > 0
 
 /** The body's text; `reserve` is called before more than SMALL_BODY of it are read. */
 async function readBody(
@@ -101,7 +102,7 @@ async function readBody(
   limit: number,
   reserve: (bytes: number) => Promise<void>,
 ): Promise<string> {
-  const declared = Number(raw.headers['content-length'] ?? 0)
+  const declared = declaredSize(raw)
   const isLarge = declared > SMALL_BODY && declared <= limit
   if (isLarge) await reserve(declared)
   let isReserved = isLarge

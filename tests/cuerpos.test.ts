@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { testApp } from './app.js'
 import { A, B, NOT_UPDATED } from './endpoints.js'
@@ -246,7 +246,7 @@ describe('a body that comes in slowly', () => {
   async function begin(head: string, length: number | 'chunked', session = true) {
     const accepted = once(test.app.server, 'connection')
     const client = connect(Number(new URL(address).port), '127.0.0.1')
-    client.on('error', () => {})
+    const answer = text(client).catch(String)
     const [server] = (await accepted) as [Socket]
     onTestFinished(() => void client.destroy())
     const timers = vi.getTimerCount()
@@ -264,7 +264,7 @@ describe('a body that comes in slowly', () => {
       client.write(piece)
       await until(() => server.bytesRead === before + piece.length)
     }
-    return { server, more }
+    return { server, more, answer }
   }
 
   it.each([
@@ -338,13 +338,44 @@ describe('a body that comes in slowly', () => {
     expect(await sent).toEqual({ ...busy, retryAfter: '5' })
   })
 
-  it('is waited for 10 s where it is refused unread', async () => {
-    stopTime('Timeout')
-    const { server } = await begin(PERFIL, 1000, false)
-    vi.advanceTimersByTime(9999)
+  it.each([
+    { length: 1000, rate: 240 },
+    { length: MIB, rate: 8192 },
+  ])('is cut off below its rate where it is refused unread, %j', async ({ length, rate }) => {
+    stopTime('Interval')
+    const { server, more } = await begin(PERFIL, length, false)
+    vi.advanceTimersByTime(5000)
+    await more('x'.repeat(2 * rate))
+    vi.advanceTimersByTime(2000)
     expect(server.destroyed).toBe(false)
-    vi.advanceTimersByTime(1)
+    vi.advanceTimersByTime(1000)
     expect(server.destroyed).toBe(true)
+    await until(() => vi.getTimerCount() === 0)
+  })
+
+  it('and is refused unread is answered once it is there', async () => {
+    stopTime('Interval')
+    const { answer, more } = await begin(PERFIL, 10_000, false)
+    for (let seconds = 0; seconds < 40; seconds += 4) {
+      vi.advanceTimersByTime(4000)
+      await more('x'.repeat(1000))
+    }
+    expect(await answer).toMatch(/^HTTP\/1.1 401/)
+  })
+
+  it('that ends a session takes nothing from the others', async () => {
+    for (let others = 0; others < 64; others += 1) {
+      const client = connect(Number(new URL(address).port), '127.0.0.1')
+      client.on('error', () => {})
+      onTestFinished(() => void client.destroy())
+      client.write(
+        `POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nCookie: ${cookie}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${MIB}\r\n\r\n`,
+      )
+    }
+    await sleep(300)
+    const put = send('PUT', '/api/perfil/999', large(MIB))
+    expect(await Promise.race([put, sleep(2000)])).toEqual(A(404, 'Perfil no encontrado'))
   })
 })
 
