@@ -23,13 +23,20 @@ const { call, readLog } = await testApp({
   CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
 })
 
+const USUARIO = {
+  strNombreUsuario: 'a',
+  idPerfil: 1,
+  strPwd: 'x',
+  strCorreo: 'a@x.es',
+  imagenBase64: PNG,
+}
+
 /** The status of a create with an image, and the log lines that came of it. */
 async function create(listener: RequestListener) {
   respond = listener
   asked = []
   const before = readLog().length
-  const usuario = { strNombreUsuario: 'a', idPerfil: 1, strPwd: 'x', strCorreo: 'a@x.es' }
-  const { status, body } = await call('POST', '/api/usuario', { ...usuario, imagenBase64: PNG })
+  const { status, body } = await call('POST', '/api/usuario', USUARIO)
   const lines = readLog().slice(before).trim().split('\n')
   return { answer: { status, body }, log: lines.map((line) => JSON.parse(line)) }
 }
@@ -76,6 +83,14 @@ describe('an upload that fails', () => {
     const message = typeof reason === 'string' ? `image host: ${reason}` : reason
     expect(reasons(log)).toMatchObject([{ message }])
     await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
+  })
+
+  it('for want of a connection says why', async () => {
+    const none = 'cloudinary://clave:secreto@nube?upload_prefix=http://127.0.0.1:1'
+    const own = await testApp({ CLOUDINARY_URL: none })
+    const { status, body } = await own.call('POST', '/api/usuario', USUARIO)
+    expect({ status, body }).toEqual(NOT_UPLOADED)
+    expect(own.readLog()).toContain('"message":"image host: ECONNREFUSED"')
   })
 
   it('without an answer is taken back, for it may have been done', async () => {

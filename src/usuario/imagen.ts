@@ -115,15 +115,22 @@ class HostError extends Error {
   }
 }
 
+/** What the SDK rejects with: of a connection that failed it has the `error` alone. */
+interface Rejection {
+  message?: unknown
+  http_code?: unknown
+  error?: { code?: unknown; message?: unknown }
+}
+
 /** The SDK rejects with plain objects that carry the whole request: little is let out of them. */
 function hostError(error: unknown): HostError {
   if (error instanceof HostError) return error
-  const { message, http_code: status } = (error ?? {}) as { message?: unknown; http_code?: unknown }
+  const { message, http_code: status, error: cause } = (error ?? {}) as Rejection
+  const said = String(message ?? cause?.code ?? cause?.message)
   // A host may quote what it was sent.
-  const text = String(message)
-    .replace(/data:\S*/g, 'data:…')
-    .slice(0, 200)
-  return new HostError(`${text} (${String(status)})`, Number(status) >= 400 && Number(status) < 500)
+  const text = said.replace(/data:\S*/g, 'data:…').slice(0, 200)
+  if (typeof status !== 'number') return new HostError(text)
+  return new HostError(`${text} (${status})`, status >= 400 && status < 500)
 }
 
 /**
