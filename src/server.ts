@@ -20,6 +20,7 @@ function stop() {
 // In a container nobody else ends the process.
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+process.on('SIGHUP', stop)
 
 try {
   const config = loadConfig(process.env)
