@@ -55,7 +55,7 @@ it('sixteen of them may wait for their answers, and one more ends the connection
   let isEnded = false
   await locked(async () => {
     answers = text(send(...puts(15), request('PUT /api/perfil/997', PERFIL, CLOSE)))
-    const client = send(...puts(17)).once('close', () => {
+    const client = send(...puts(20)).once('close', () => {
       isEnded = true
     })
     expect(await text(client)).toBe('')

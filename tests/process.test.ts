@@ -279,6 +279,12 @@ describe('SIGTERM', () => {
     unused.socket.destroy()
   })
 
+  it.each(['SIGINT', 'SIGHUP'] as const)('%s does the same', async (signal) => {
+    const { child, ended } = await start({})
+    child.kill(signal)
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
   it('ends with 0 within 10 s beside connections that hang', async () => {
     const { child, address, ended } = await start({})
     const silent = await open(address)

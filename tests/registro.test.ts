@@ -136,7 +136,8 @@ describe('the log', () => {
       const id = headers['x-request-id']
       expect(id).toEqual(expect.any(String))
       const own = lines().filter(({ msg, reqId }) => msg === 'request' && reqId === id)
-      expect(own).toEqual([expect.objectContaining({ reqId: id, status })])
+      expect(own).toEqual([expect.objectContaining({ reqId: id, status, ip: '127.0.0.1' })])
+      expect(own[0]).not.toHaveProperty('aborted')
     }
     const ids = answers.map(({ headers }) => headers['x-request-id'])
     expect(new Set(ids).size).toBe(ids.length)
