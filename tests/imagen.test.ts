@@ -46,6 +46,16 @@ const NOT_UPLOADED = {
 }
 const reasons = (log: any[]) => log.filter(({ msg }) => msg === 'upload').map(({ err }) => err)
 
+it('an upload may take a while', async () => {
+  const { answer } = await create((_, response) => {
+    const answer = { public_id: 'usuarios_corp/x', secure_url: 'https://x/x.png' }
+    setTimeout(() => response.end(JSON.stringify(answer)), 300)
+  })
+  expect(answer).toMatchObject({ status: 200, body: { data: { imagenUrl: 'https://x/x.png' } } })
+  await call('DELETE', `/api/usuario/${answer.body.data.id}`)
+  await expect.poll(() => asked).toHaveLength(2)
+})
+
 describe('an upload that fails', () => {
   it('is logged with its reason, but nothing of an image that the host quotes', async () => {
     const { answer, log } = await create((_, response) => {

@@ -24,7 +24,7 @@ const TESTS: [path: string, tests: string[]][] = [
   ['src/validation.ts', ['validation', 'docs']],
   ['src/modulo/schemas.ts', ['docs', 'fields', 'modulo']],
   ['src/usuario/schemas.ts', ['docs', 'fields', 'usuario', 'contract']],
-  ['src/usuario/imagen.ts', ['imagen', 'usuario']],
+  ['src/usuario/imagen.ts', ['imagen', 'usuario', 'contract']],
   ['src/usuario/', ['docs', 'usuario', 'administracion', 'access', 'contract']],
   ['src/perfil/', ['docs', 'perfil', 'administracion', 'contract']],
   ['src/modulo/', ['docs', 'modulo', 'administracion', 'access', 'contract']],
