@@ -8,7 +8,7 @@ const NOTICE = 500
 const IDLE_GRACE = 2000
 /** Shorter is a turn of the event loop without work, which is waited for so long; milliseconds. */
 const QUIET_TURN = 0.05
-const QUIET_TIMEOUT = 250
+const QUIET_TIMEOUT = 2000
 
 /**
  * Gives what has to come before `app.close()` so that a proxy in front sees no request fail. It

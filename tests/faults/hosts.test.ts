@@ -167,8 +167,8 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
       send('PUT', `${service.address}/api/usuario/1`, { token, body }),
     )
     await expectUnharmed(calls, NOT_UPDATED, 30_000)
-    // Whether they have arrived can't be known of those that were not answered.
-    await expect.poll(() => removed).toHaveLength(16)
+    // Whether they have arrived can't be known, whatever was answered.
+    await expect.poll(() => removed).toHaveLength(CALLS)
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before)
   })
 })
