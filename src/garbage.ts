@@ -4,8 +4,12 @@ import { runInNewContext } from 'node:vm'
 
 /** How long it must be quiet before the garbage is collected, in milliseconds. */
 const QUIET = 1000
-/** The share of that time in which the event loop may work: others would wait for the collection. */
+/**
+ * The share of that time in which the event loop may work: others would wait for the collection.
+ * Where it works more, they wait for one in so many milliseconds.
+ */
 const QUIET_UTILIZATION = 0.1
+const BUSY_INTERVAL = 10_000
 
 setFlagsFromString('--expose-gc')
 const gc: (options?: typeof ALL) => void = runInNewContext('gc')
@@ -15,11 +19,12 @@ const ALL = { type: 'major', execution: 'sync', flavor: 'last-resort' }
 
 /**
  * Has the garbage collected once enough of it has been made, by any measure of the caller's, and it
- * is over: after the first quiet second since `rest`, unless there is another `make`. The engine
- * itself lets hundreds of MB lie for as long as there is nothing to do.
+ * is over: after the first quiet second since `rest`, unless there is another `make`; on a busy
+ * service not more often than every BUSY_INTERVAL. The engine itself lets hundreds of MB lie for as long as there is nothing to do.
  */
 export function collectWhenQuiet(enough: number) {
   let made = 0
+  let collectedAt = -BUSY_INTERVAL
   let timer: NodeJS.Timeout | undefined
 
   function waitForQuiet() {
@@ -27,7 +32,8 @@ export function collectWhenQuiet(enough: number) {
     const before = performance.eventLoopUtilization()
     timer = setTimeout(() => {
       const { utilization } = performance.eventLoopUtilization(before)
-      if (utilization > QUIET_UTILIZATION) waitForQuiet()
+      const isTooSoon = performance.now() - collectedAt < BUSY_INTERVAL
+      if (utilization > QUIET_UTILIZATION && isTooSoon) waitForQuiet()
       else collectAll()
     }, QUIET).unref()
   }
@@ -35,6 +41,7 @@ export function collectWhenQuiet(enough: number) {
   // Before Node 22 the second collection gives back the pages that the first has emptied.
   function collectAll() {
     made = 0
+    collectedAt = performance.now()
     gc()
     gc(ALL)
     gc()

@@ -91,9 +91,12 @@ describe('the garbage', () => {
   })
   /** The share of its time that the event loop works, as far as it is told. */
   let utilization = 0
+  let now = 0
 
   beforeEach(() => {
     utilization = 0.1
+    now = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => now)
     observer.observe({ entryTypes: ['gc'] })
     vi.spyOn(performance, 'eventLoopUtilization').mockImplementation((before) => ({
       idle: 0,
@@ -109,6 +112,7 @@ describe('the garbage', () => {
   /** Whether it is collected in the next milliseconds. */
   async function within(ms: number) {
     isCollected = false
+    now += ms
     vi.advanceTimersByTime(ms)
     await setImmediate()
     await setImmediate()
@@ -141,15 +145,24 @@ describe('the garbage', () => {
     }
   })
 
-  it('waits for a second in which there is little else to do', async () => {
+  it('waits for a second in which there is little else to do, or for ten', async () => {
     const { ask } = borrower(10)
-    const giveBack = await ask('a', 10)
-    giveBack()
+    const lend = async () => {
+      const giveBack = await ask('a', 10)
+      giveBack()
+    }
     utilization = 0.11
+    await lend()
+    expect(await within(1000)).toBe(true)
+    await lend()
     expect(await within(5500)).toBe(false)
     utilization = 0.1
     expect(await within(499)).toBe(false)
     expect(await within(1)).toBe(true)
+    utilization = 0.11
+    await lend()
+    expect(await within(9999)).toBe(false)
+    expect(await within(1001)).toBe(true)
     expect(await within(10_000)).toBe(false)
   })
 })
