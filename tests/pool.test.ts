@@ -271,6 +271,26 @@ it('keeps the connections that it has when the server has no more', async () => 
   await admin.end({ timeout: 0 })
 })
 
+it('keeps the connections that it has when it may make no more', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  await admin`create role vieja login password 'clave'`
+  const own = new URL(database)
+  own.username = 'vieja'
+  own.password = 'clave'
+  const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 2 })
+  const pid = async () => (await sql`select pg_backend_pid() as pid, pg_sleep(0.1)`)[0]?.pid
+  const [lost, kept] = await Promise.all([pid(), pid()])
+  await admin`alter role vieja nologin`
+  await admin`select pg_terminate_backend(${lost})`
+  await new Promise((done) => setTimeout(done, 600))
+  for (let count = 0; count < 5; count += 1) expect(await pid()).toBe(kept)
+  await admin`alter role vieja login`
+  await expect.poll(pid, { timeout: 3000 }).not.toBe(kept)
+  await sql.end({ timeout: 0 })
+  await admin`drop role vieja`
+  await admin.end({ timeout: 0 })
+})
+
 it('takes back what it could not send in time', async () => {
   const sql = await openPool({ ...config, databaseUrl: database.href })
   const other = postgres(database.href, { max: 1 })
