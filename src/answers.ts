@@ -83,8 +83,7 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
     const failure = asFailure(error)
     // What is left of its body may take long to come in.
     request.leavePlace?.()
-    // One that is too large has been read as far as any is.
-    const isDrained = failure.code === 'tooLarge' || (await drainBody(request, bodyLimit))
+    const isDrained = await drainBody(request, bodyLimit)
     if (!isDrained) reply.header('connection', 'close')
     return sendFailure(failure, request, reply)
   })

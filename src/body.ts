@@ -28,9 +28,8 @@ declare module 'fastify' {
 }
 
 /**
- * Takes JSON bodies of up to `limit` bytes and no other content type. A larger one is read to its
- * end before the Failure `tooLarge`: a client that is still sending would see a reset connection
- * and not the answer. An empty body is as none at all. Throws the Failure `busy` where there is no
+ * Takes JSON bodies of up to `limit` bytes and no other content type; throws the Failure `tooLarge`
+ * for a larger one. An empty body is as none at all. Throws the Failure `busy` where there is no
  * memory for a body in time, and cuts the connection of one that comes in too slowly.
  */
 export function parseJsonBodies(app: FastifyInstance, limit: number) {
@@ -103,25 +102,24 @@ async function readBody(
   reserve: (bytes: number) => Promise<void>,
 ): Promise<string> {
   const declared = declaredSize(raw)
-  const isLarge = declared > SMALL_BODY && declared <= limit
-  if (isLarge) await reserve(declared)
-  let isReserved = isLarge
+  if (declared > limit) throw tooLarge()
+  let isReserved = declared > SMALL_BODY
+  if (isReserved) await reserve(declared)
   let stopWatching = watchRate(raw, isReserved ? LEAST_RATE.large : LEAST_RATE.small)
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of chunksOf(raw)) {
       size += chunk.length
+      if (size > limit) throw tooLarge()
       // Nobody has said how large it will be.
-      if (size > SMALL_BODY && !isReserved && declared <= limit) {
+      if (size > SMALL_BODY && !isReserved) {
         stopWatching()
         await reserve(limit)
         isReserved = true
         stopWatching = watchRate(raw, LEAST_RATE.large)
       }
-      if (size <= limit && declared <= limit) chunks.push(chunk)
-      else chunks.length = 0
-      if (size > limit * DRAIN_FACTOR) break
+      chunks.push(chunk)
     }
   } catch (error) {
     if (error instanceof Failure) throw error
@@ -130,12 +128,11 @@ async function readBody(
   } finally {
     stopWatching()
   }
-  if (size > limit) {
-    throw new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
-  }
   if (isReserved) await nextTurn()
   return Buffer.concat(chunks).toString()
 }
+
+const tooLarge = () => new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
 
 let turn = Promise.resolve()
 
