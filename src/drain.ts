@@ -6,9 +6,10 @@ import type { FastifyInstance } from 'fastify'
 const NOTICE = 500
 /** How long a connection may then stay idle, in milliseconds. */
 const IDLE_GRACE = 2000
-/** Shorter is a turn of the event loop without work, which is waited for so long; milliseconds. */
+/** Shorter is a turn of the event loop without work, milliseconds. */
 const QUIET_TURN = 0.05
-const QUIET_TIMEOUT = 2000
+/** After so long, twice as much counts as quiet, and so on; milliseconds. */
+const QUIET_DOUBLING = 300
 
 /**
  * Gives what has to come before `app.close()` so that a proxy in front sees no request fail. It
@@ -22,7 +23,9 @@ const QUIET_TIMEOUT = 2000
 export function drainer(app: FastifyInstance) {
   const { server } = app
   const sockets = new Set<Socket>()
+  let accepted = 0
   server.on('connection', (socket) => {
+    accepted += 1
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
@@ -30,7 +33,7 @@ export function drainer(app: FastifyInstance) {
   return async () => {
     app.leaving = true
     await sleep(NOTICE)
-    await quietTurn()
+    await quietTurn(() => accepted)
     net.Server.prototype.close.call(server)
 
     // Node's own close(), which app.close() calls, would cut the idle ones.
@@ -47,14 +50,19 @@ export function drainer(app: FastifyInstance) {
 }
 
 /**
- * Ends with a turn of the event loop that had nothing to do: connections that the system accepts
- * while a turn works are still in its queue, and are reset when the server stops listening.
+ * Ends with a turn of the event loop that accepted no connection and had nothing else to do: what
+ * comes in while a turn works waits in the system's queue, of which each turn takes one, and is
+ * reset when the server stops listening. Where the machine is too busy for that, a turn that was
+ * short has to do, and the longer this takes the less short.
  */
-async function quietTurn() {
-  const deadline = performance.now() + QUIET_TIMEOUT
-  for (let begin = performance.now(), end = begin; end < deadline; begin = end) {
+async function quietTurn(accepted: () => number) {
+  const start = performance.now()
+  for (let begin = start; ; ) {
+    const before = accepted()
     await setImmediate()
-    end = performance.now()
-    if (end - begin < QUIET_TURN) return
+    const end = performance.now()
+    const quiet = QUIET_TURN * 2 ** ((end - start) / QUIET_DOUBLING)
+    if (accepted() === before && end - begin < quiet) return
+    begin = end
   }
 }
