@@ -249,6 +249,42 @@ describe('rule 1: permission records', () => {
     await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
   })
 
+  it('is told after an unknown profile or module, and before all that stands against the write', async () => {
+    const { debil, fuerte, ventas } = world
+    const [suyo] = await sql<{ id: number }[]>`
+      select id from permisos_perfil where "idPerfil" = ${fuerte}`
+    const [mio] = await sql<{ id: number }[]>`
+      select id from permisos_perfil where "idPerfil" = ${debil}`
+    const unknown = { statusCode: 400, message: 'El perfil o el módulo no existe' }
+
+    for (const [method, url] of [
+      ['POST', '/api/permisos'],
+      ['PUT', `/api/permisos/${suyo?.id}`],
+      ['PUT', '/api/permisos/999999'],
+    ] as const) {
+      for (const permiso of [
+        { idPerfil: fuerte, idModulo: 999_999 },
+        { idPerfil: debil, idModulo: 999_999, bitConsulta: true },
+        { idPerfil: 999_999, idModulo: ventas, bitEliminar: true },
+      ])
+        expect(await attack(method, url, permiso)).toEqual({ status: 400, body: unknown })
+    }
+
+    const beyond = { idPerfil: debil, idModulo: ventas, bitEliminar: true }
+    const otro = await grant(debil, world.libre)
+    await expectRefused('POST', '/api/permisos', beyond)
+    await expectRefused('PUT', `/api/permisos/${otro}`, beyond)
+    await expectRefused('PUT', '/api/permisos/999999', beyond)
+    for (const idModulo of [999_999, ventas])
+      await expectRefused('POST', '/api/permisos/guardar-matriz', {
+        idPerfil: debil,
+        permisos: [{ idModulo: ventas }, { ...beyond, idModulo }],
+      })
+    expect(
+      (await attack('PUT', `/api/permisos/${mio?.id}`, { ...beyond, bitEliminar: 0 })).status,
+    ).toBe(200)
+  })
+
   it('lets the caller grant and take what the own profile holds', async () => {
     const { debil, ventas } = world
     const matriz = { idPerfil: debil, permisos: [{ idModulo: ventas, bitEditar: true }] }

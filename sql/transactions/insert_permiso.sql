@@ -8,7 +8,8 @@ as $$
 declare
   v_limit jsonb := begin_write(p_actor, array[p_id_perfil]);
 begin
-  perform refuse_beyond(v_limit, array[p_id_perfil]);
+  perform check_permiso(v_limit, array[p_id_perfil], p_id_perfil, p_id_modulo, p_agregar, p_editar,
+    p_consulta, p_eliminar, p_detalle);
 
   return query
     insert into permisos_perfil
@@ -16,7 +17,5 @@ begin
     values
       (p_id_perfil, p_id_modulo, p_agregar, p_editar, p_consulta, p_eliminar, p_detalle)
     returning *;
-
-  perform refuse_beyond(v_limit, array[p_id_perfil]);
 end
 $$;

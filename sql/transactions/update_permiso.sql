@@ -13,7 +13,8 @@ declare
 begin
   select perfiles, limite into v_perfiles, v_limit
   from begin_write_permiso(p_actor, p_id, p_id_perfil);
-  perform refuse_beyond(v_limit, v_perfiles);
+  perform check_permiso(v_limit, v_perfiles, p_id_perfil, p_id_modulo, p_agregar, p_editar,
+    p_consulta, p_eliminar, p_detalle);
 
   return query
     update permisos_perfil
@@ -22,7 +23,5 @@ begin
       "bitDetalle" = p_detalle
     where id = p_id
     returning *;
-
-  perform refuse_beyond(v_limit, v_perfiles);
 end
 $$;

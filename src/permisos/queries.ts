@@ -37,8 +37,8 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
 
 /**
  * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module,
- * `conflict` when the profile has a record for the module, and `forbidden` when the profile holds
- * more than the actor's, before or after.
+ * `forbidden` when the profile holds more than the actor's or is to, and `conflict` when the profile
+ * has a record for the module.
  */
 export async function insertPermiso(
   sql: Sql,
