@@ -62,7 +62,7 @@ export async function openPool(
   let refusedPause: NodeJS.Timeout | undefined
   let isWithoutHost = false
   /** Queries that nobody waits for any more, until their sessions are done with them. */
-  const givenUp = new Map<Query, { url: URL; end(): void }>()
+  const givenUp = new Map<Query, { url: URL; pid: number; end(): void }>()
   /** How many had no answer that long that no session can still be at work on them. */
   let silences = 0
   let current = open(await findHost(config, hosts))
@@ -160,9 +160,8 @@ export async function openPool(
    */
   async function takeOver(url: URL, told: typeof givenUp) {
     // Behind a pooler the server knows other numbers.
-    const pids = [...told]
-      .filter(([, before]) => config.databasePrepare && before.url.host === url.host)
-      .map(([{ state }]) => state?.pid ?? 0)
+    const isKnown = (before: { url: URL }) => config.databasePrepare && before.url.host === url.host
+    const pids = [...told.values()].filter(isKnown).map(({ pid }) => pid)
     await ask(
       config,
       url,
@@ -252,15 +251,17 @@ export async function openPool(
         timers.push(setTimeout(onSilence, QUERY_TIMEOUT))
         own.send(query)
       })
+      // After `onSilence`, which is due at the same time: nobody is to get the turn in between.
       timers.push(setTimeout(giveUp, silences > 0 ? SILENT_TIMEOUT : QUERY_TIMEOUT))
 
       function giveUp() {
         if (isOver) return
-        const isSent = Boolean(query.state)
-        reject(new DatabaseSilence(isSent))
-        if (withdraw() || !pool) return
-        if (isSent) {
-          givenUp.set(query, { url: pool.url, end })
+        const { state } = query
+        reject(new DatabaseSilence(state !== null))
+        withdraw()
+        if (!pool) return
+        if (state) {
+          givenUp.set(query, { url: pool.url, pid: state.pid, end })
         } else {
           // It has been waiting for a connection to be made, which is no good any more.
           query.cancel()
@@ -285,13 +286,13 @@ export async function openPool(
   })
 }
 
-const isRefusal = (error: unknown) => REFUSALS.includes((error as { code?: string }).code ?? '')
+const isRefusal = (error: unknown) => REFUSALS.includes((error as { code: string }).code)
 
 /** What postgres.js has on a query beside the promise. A fragment of another is never handled. */
 interface Query {
   /** Sends it, once it is awaited. */
   handler(query: Query): void
-  /** The session that it was sent to. */
+  /** The session that it was sent to; null before. */
   state: { pid: number } | null
   resolve(rows: unknown): void
   reject(error: unknown): void

@@ -14,7 +14,11 @@ let isDeaf = false
 function forward(client: Socket) {
   open.add(client)
   client.on('error', () => {})
-  if (isDeaf) return
+  if (isDeaf) unheard.push(client)
+  else hear(client)
+}
+const unheard: Socket[] = []
+function hear(client: Socket) {
   const server = connect(Number(database.port), database.hostname)
   client.pipe(server).pipe(client)
   pairs.push([client, server])
@@ -64,6 +68,67 @@ it('lets no write that was given up come after one that was answered', async () 
   await new Promise((done) => setTimeout(done, 500))
   expect(await sql`select n from nota`).toEqual([{ n: 2 }])
   await sql.end({ timeout: 0 })
+})
+
+it('never sends what it has given up while its connection was made', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  await admin`create table tarde (n integer)`
+  const sql = await openPool(config)
+  isDeaf = true
+  await expect(sql`insert into tarde values (1)`).rejects.toThrow('no connection was free in time')
+  isDeaf = false
+  for (const client of unheard.splice(0)) hear(client)
+  await expect.poll(() => sql`select 2 as n`, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await new Promise((done) => setTimeout(done, 300))
+  expect(await admin`select n from tarde`).toEqual([])
+  await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
+})
+
+it('ends no sessions of another host that bear the same numbers', async () => {
+  const other = createServer((client) => {
+    open.add(client)
+    hear(client)
+  }).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  other.close()
+  const two = url.href.replace(url.host, `${url.host},127.0.0.1:${port}`)
+  const sql = await openPool({ ...config, databaseUrl: two })
+  const [before] = await sql`select pg_backend_pid() as pid`
+  const admin = postgres(database.href, { max: 1 })
+  const sessions = () => admin`select pid from pg_stat_activity where pid = ${before?.pid}`
+  isDeaf = true
+  cut()
+  await once(other.listen(port, '127.0.0.1'), 'listening')
+  await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 2 }])
+  expect(await sessions()).toEqual([before])
+  isDeaf = false
+  unheard.length = 0
+  other.close()
+  await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
+})
+
+it('looks for no host any more once it has been ended', async () => {
+  const two = url.href.replace(url.host, `${url.host},${url.host}`)
+  const reasons: string[] = []
+  const sql = await openPool({ ...config, databaseUrl: two }, ({ message }) =>
+    reasons.push(message),
+  )
+  await sql`select 1`
+  isDeaf = true
+  for (const socket of open) socket.destroy()
+  await expect.poll(() => unheard.length).toBeGreaterThanOrEqual(2)
+  await new Promise((done) => setTimeout(done, 300))
+  await sql.end({ timeout: 0 })
+  const asked = unheard.length
+  // A probe gives up after 2 s.
+  await new Promise((done) => setTimeout(done, 2700))
+  expect(unheard).toHaveLength(asked)
+  expect(reasons).toEqual([])
+  isDeaf = false
+  unheard.length = 0
 })
 
 it('sends nothing behind a statement that waits', async () => {
