@@ -284,6 +284,19 @@ describe('a body that comes in slowly', () => {
     await until(() => vi.getTimerCount() === 0)
   })
 
+  it.each([{ session: true }, { session: false }])(
+    'and has no end is answered once it has one, however soon it is refused, %j',
+    async ({ session }) => {
+      stopTime('Interval')
+      const { server, more, answer } = await begin(PERFIL, 'chunked', session)
+      await more(`110000\r\n${'x'.repeat(0x110000)}\r\n`)
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate()
+      expect(server.bytesWritten).toBe(0)
+      await more('0\r\n\r\n')
+      expect(await answer).toMatch(session ? /^HTTP\/1.1 413/ : /^HTTP\/1.1 401/)
+    },
+  )
+
   it('is held to the higher rate once it has become large', async () => {
     stopTime('Interval')
     const { server, more } = await begin(PERFIL, 'chunked')
