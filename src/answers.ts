@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type {
   ConnectionError,
   FastifyInstance,
@@ -7,15 +7,19 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify'
-import { drainBody } from './body.js'
-import { Failure, type FailureCode } from './failure.js'
+import { drainBody, noJson, tooLarge } from './body.js'
+import { busy, Failure, type FailureCode, forbidden, unauthenticated } from './failure.js'
 import { owesAnswer } from './pipeline.js'
+import { faultyFields } from './validation.js'
 
-/** How one kind of failure looks on the wire; without `message`, the Failure's own text is sent. */
+/**
+ * How one kind of failure looks on the wire. A text as `message` is what is always said; else it is
+ * what the Failure itself says, and a list has what that may be, for the documentation.
+ */
 export interface FailureAnswer {
   status: number
   body: 'status' | 'success'
-  message?: string | undefined
+  message: string | readonly string[]
 }
 
 /** What departs from the usual answers, by kind of failure. */
@@ -32,18 +36,16 @@ declare module 'fastify' {
 }
 
 /** Shape A, `{ statusCode, message }` (contract, section 7). */
-export const statusFailure = (status: number, message?: string): FailureAnswer => ({
-  status,
-  body: 'status',
-  message,
-})
+export const statusFailure = (
+  status: number,
+  message: FailureAnswer['message'] = [],
+): FailureAnswer => ({ status, body: 'status', message })
 
 /** Shape B, `{ success: false, message }` (contract, section 7). */
-export const successFailure = (status: number, message?: string): FailureAnswer => ({
-  status,
-  body: 'success',
-  message,
-})
+export const successFailure = (
+  status: number,
+  message: FailureAnswer['message'] = [],
+): FailureAnswer => ({ status, body: 'success', message })
 
 const USUAL: Record<FailureCode, FailureAnswer> = {
   invalid: statusFailure(400),
@@ -107,10 +109,9 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
   return reply.code(answer.status).send(failureBody(answer, failure.message))
 }
 
-function failureBody({ status, body, message }: FailureAnswer, text: string) {
-  return body === 'status'
-    ? { statusCode: status, message: message ?? text }
-    : { success: false, message: message ?? text }
+function failureBody({ status, body, message: usual }: FailureAnswer, text: string) {
+  const message = typeof usual === 'string' ? usual : text
+  return body === 'status' ? { statusCode: status, message } : { success: false, message }
 }
 
 /** The answer to a request that could not even be read. */
@@ -137,16 +138,14 @@ export function refuse(error: ConnectionError, socket: Socket) {
   socket.destroySoon()
 }
 
-const FASTIFY_FAILURES: Record<string, [FailureCode, string]> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported', 'El tipo de contenido debe ser application/json'],
-}
+const unsupported = () =>
+  new Failure('unsupported', 'El tipo de contenido debe ser application/json')
 
 /** What Fastify and its plugins throw, in the application's words; their texts go nowhere. */
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  const known = FASTIFY_FAILURES[code]
-  if (known) return new Failure(...known)
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported()
   return statusCode < 500
     ? new Failure('malformed', 'La petición no es válida')
     : new Failure('unexpected', '', { cause: error })
@@ -156,12 +155,11 @@ function addFailureSchemas(route: RouteOptions) {
   // A HEAD route shares the schema of its GET.
   if (route.schema?.hide || !route.schema?.response || route.method === 'HEAD') return
   const failures = route.config?.failures ?? {}
-  const codes = new Set([...expectedFailures(route), ...(Object.keys(failures) as FailureCode[])])
   const examples = new Map<number, Partial<Record<FailureAnswer['body'], { message: string }[]>>>()
-  for (const code of codes) {
+  for (const { code, message } of possibleFailures(route)) {
     const answer = failures[code] ?? USUAL[code]
     const bodies = examples.get(answer.status) ?? {}
-    const example = failureBody(answer, EXAMPLES[code])
+    const example = failureBody(answer, message)
     const known = bodies[answer.body] ?? []
     const isNew = known.every(({ message }) => message !== example.message)
     bodies[answer.body] = isNew ? [...known, example] : known
@@ -177,32 +175,19 @@ function addFailureSchemas(route: RouteOptions) {
   }
 }
 
-/** What a failure may say, for the documentation, where neither the route nor USUAL says it. */
-const EXAMPLES: Record<FailureCode, string> = {
-  invalid: 'El nombre es obligatorio',
-  malformed: 'El campo bitAgregar debe ser booleano',
-  unauthenticated: 'Sesión no válida o expirada',
-  forbidden: 'No tiene permiso para realizar esta acción',
-  notFound: 'Perfil no encontrado',
-  conflict: 'El correo electrónico ya está registrado',
-  tooLarge: 'El cuerpo de la petición es demasiado grande',
-  unsupported: 'El tipo de contenido debe ser application/json',
-  tooMany: 'Demasiados intentos. Intente de nuevo más tarde.',
-  upload: 'No se pudo subir la imagen',
-  busy: 'Servicio ocupado. Intente de nuevo más tarde.',
-  unavailable: 'El servicio de validación del captcha no está disponible.',
-  unexpected: 'Error interno del servidor',
-}
-
-/** The failures that a route can have whatever it does. */
-function expectedFailures({ method, schema, config }: RouteOptions): FailureCode[] {
-  // A body is read, and may be refused, where none is asked for too.
-  const readsBody = method !== 'GET'
+/** The failures that a route can have: whatever it does, for its schemas, and by its config. */
+function possibleFailures({ method, schema, config }: RouteOptions): Failure[] {
+  const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
+  const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
   return [
-    'unexpected',
-    'busy',
-    ...(config?.access === 'public' ? [] : (['unauthenticated', 'forbidden'] as const)),
-    ...(schema?.params || schema?.querystring ? (['malformed'] as const) : []),
-    ...(readsBody ? (['malformed', 'tooLarge', 'unsupported'] as const) : []),
+    new Failure('unexpected'),
+    busy(),
+    ...(config?.access === 'public' ? [] : [unauthenticated(), forbidden()]),
+    ...[params, querystring, body].flatMap((part) => (part ? faultyFields(part) : [])),
+    // A body is read, and may be refused, where none is asked for too.
+    ...(method === 'GET' ? [] : [noJson(), tooLarge(), unsupported()]),
+    ...declared.flatMap(([code, { message }]) =>
+      [message].flat().map((text) => new Failure(code, text)),
+    ),
   ]
 }

@@ -56,7 +56,7 @@ export function parseJsonBodies(app: FastifyInstance, limit: number) {
     return new Promise((resolve, reject) => {
       parseJson(request, body, (error, value) => {
         // The parser's own text quotes the body.
-        if (error) reject(new Failure('malformed', 'El cuerpo no es JSON válido'))
+        if (error) reject(noJson())
         else resolve(value)
       })
     })
@@ -132,7 +132,12 @@ async function readBody(
   return Buffer.concat(chunks).toString()
 }
 
-const tooLarge = () => new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
+/** The body is no JSON. */
+export const noJson = () => new Failure('malformed', 'El cuerpo no es JSON válido')
+
+/** The body has more bytes than it may. */
+export const tooLarge = () =>
+  new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
 
 let turn = Promise.resolve()
 

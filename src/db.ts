@@ -48,7 +48,7 @@ export function mayHaveHappened(error: unknown): boolean {
  * For `.catch()` at the query that can violate the constraint `name`: turns that violation into a
  * Failure, and throws everything else on unchanged.
  */
-export function onConstraint(name: string, code: FailureCode, message: string) {
+export function onConstraint(name: string, code: FailureCode, message?: string) {
   return (error: unknown): never => {
     if (isPostgresError(error) && error.constraint_name === name) {
       throw new Failure(code, message)

@@ -27,11 +27,11 @@ export const unauthenticated = () => new Failure('unauthenticated', 'Sesión no 
 /** The service has more to do than it can. */
 export const busy = () => new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
 
-/** A failure to be told to the client; `message` is its Spanish text. */
+/** A failure to be told to the client; `message` is its Spanish text, where its route has none. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,
-    message: string,
+    message = '',
     options?: ErrorOptions,
   ) {
     super(message, options)

@@ -40,6 +40,14 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: anyS
   }
 }
 
+/** What the fields of a schema can be refused for: that they are missing, or of another type. */
+export const faultyFields = (schema: TObject): Failure[] =>
+  Object.entries(schema.properties)
+    .flatMap(([name, field]) =>
+      [undefined, {}].map((value) => fieldFailure(name, field, value, isRequired(schema, name))),
+    )
+    .filter((failure) => failure !== undefined)
+
 const isRequired = (schema: TObject, name: string) => schema.required?.includes(name) ?? false
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

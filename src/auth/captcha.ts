@@ -36,5 +36,4 @@ export function captchaVerifier({
   }
 }
 
-const unavailable = (cause?: unknown) =>
-  new Failure('unavailable', 'El servicio de validación del captcha no está disponible.', { cause })
+const unavailable = (cause?: unknown) => new Failure('unavailable', '', { cause })

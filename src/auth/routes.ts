@@ -9,14 +9,16 @@ import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
 import { CAPTCHA_RECHAZADO, Login, LoginCorrecto } from './schemas.js'
 
-const DEMASIADOS_INTENTOS = 'Demasiados intentos. Intente de nuevo más tarde.'
+const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
+const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
+const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 
 const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginRateLimit }) => {
   const { sql, passwords, verifyCaptcha } = app
   await app.register(rateLimit, {
     global: false,
     timeWindow: '1 minute',
-    errorResponseBuilder: () => new Failure('tooMany', DEMASIADOS_INTENTOS),
+    errorResponseBuilder: () => new Failure('tooMany'),
   })
 
   app.route({
@@ -28,9 +30,13 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit },
       failures: {
-        unauthenticated: statusFailure(401),
-        tooMany: statusFailure(429),
-        unavailable: statusFailure(503),
+        invalid: statusFailure(400, [SIN_CREDENCIALES]),
+        unauthenticated: statusFailure(401, [SIN_USUARIO, INCORRECTOS]),
+        tooMany: statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
+        unavailable: statusFailure(
+          503,
+          'El servicio de validación del captcha no está disponible.',
+        ),
       },
     },
     schema: { summary: 'Iniciar sesión', body: Login, response: { 200: LoginCorrecto } },
@@ -40,7 +46,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       }
       const { strNombreUsuario, strPwd } = body
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
-        throw new Failure('invalid', 'Usuario y contraseña son obligatorios')
+        throw new Failure('invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
@@ -82,11 +88,11 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     // PostgreSQL refuses a NUL in a parameter, and no stored name has one.
     const usuario = nombre.includes('\0') ? undefined : await findCredenciales(sql, nombre)
     if (!usuario?.idEstadoUsuario) {
-      throw new Failure('unauthenticated', 'El usuario no existe o su estado es the service.')
+      throw new Failure('unauthenticated', SIN_USUARIO)
     }
     const { strPwd: hash } = usuario
     if (!isComparable(plain) || !(await passwords.compare(plain, hash))) {
-      throw new Failure('unauthenticated', 'Usuario o contraseña incorrectos.')
+      throw new Failure('unauthenticated', INCORRECTOS)
     }
     return usuario
   }

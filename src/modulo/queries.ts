@@ -77,9 +77,7 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
   const [row] = await sql<[{ deleted: boolean }]>`
     select delete_modulo(${sql.json(actor)}, ${id}) as deleted
   `.catch(onRefusal)
-  if (!row.deleted) {
-    throw new Failure('conflict', 'No se puede eliminar un módulo del sistema.')
-  }
+  if (!row.deleted) throw new Failure('conflict')
 }
 
 /** The name after what looks alike is made the same (decisions, section 4, rule 4). */
@@ -90,4 +88,4 @@ const semejante = (nombre: string) =>
     .toUpperCase()
     .trim()
 
-const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict', 'El módulo ya existe')
+const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict')

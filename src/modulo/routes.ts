@@ -100,7 +100,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       access: { modulo: 'MODULO', accion: 'bitEliminar' },
       failures: {
         invalid: successFailure(200),
-        conflict: successFailure(200),
+        conflict: successFailure(200, 'No se puede eliminar un módulo del sistema.'),
         unexpected: successFailure(200, 'No se pudo eliminar el módulo.'),
       },
     },

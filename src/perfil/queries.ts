@@ -75,5 +75,5 @@ export async function updatePerfil(
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
   await sql`select delete_perfil(${sql.json(actor)}, ${id})`
     .catch(onRefusal)
-    .catch(onConstraint('usuario_perfil_fk', 'conflict', 'El perfil está asignado a usuarios'))
+    .catch(onConstraint('usuario_perfil_fk', 'conflict'))
 }

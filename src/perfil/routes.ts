@@ -79,7 +79,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEditar' },
       failures: {
-        notFound: statusFailure(404),
+        notFound: statusFailure(404, 'Perfil no encontrado'),
         unexpected: statusFailure(500, 'Ocurrió un error interno al actualizar el perfil'),
       },
     },
@@ -91,7 +91,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ actor, params, body }) => {
       const data = await updatePerfil(sql, actor, params.id, body)
-      if (!data) throw new Failure('notFound', 'Perfil no encontrado')
+      if (!data) throw new Failure('notFound')
       return { success: true as const, data }
     },
   })
@@ -101,7 +101,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     url: '/:id',
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEliminar' },
-      failures: { conflict: statusFailure(409) },
+      failures: { conflict: statusFailure(409, 'El perfil está asignado a usuarios') },
     },
     schema: {
       summary: 'Eliminar un perfil con sus permisos',

@@ -35,6 +35,9 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
   `
 }
 
+/** What is said of an unknown profile or module. */
+export const DESCONOCIDO = 'El perfil o el módulo no existe'
+
 /**
  * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module,
  * `forbidden` when the profile holds more than the actor's or is to, and `conflict` when the profile
@@ -102,14 +105,9 @@ export async function replacePermisos(
 }
 
 function onUnknownReference(code: 'invalid' | 'conflict') {
-  const message = 'El perfil o el módulo no existe'
-  const onPerfil = onConstraint('permisos_perfil_perfil_fk', code, message)
-  const onModulo = onConstraint('permisos_perfil_modulo_fk', code, message)
+  const onPerfil = onConstraint('permisos_perfil_perfil_fk', code, DESCONOCIDO)
+  const onModulo = onConstraint('permisos_perfil_modulo_fk', code, DESCONOCIDO)
   return (error: unknown) => Promise.reject(error).catch(onPerfil).catch(onModulo)
 }
 
-const onDuplicate = onConstraint(
-  'permisos_perfil_unico',
-  'conflict',
-  'El perfil ya tiene permisos sobre ese módulo',
-)
+const onDuplicate = onConstraint('permisos_perfil_unico', 'conflict')

@@ -7,6 +7,7 @@ import type { RoutePlugin } from '../validation.js'
 import { listPermisos } from './listado.js'
 import { keepMapas } from './mapa.js'
 import {
+  DESCONOCIDO,
   deletePermiso,
   insertPermiso,
   listPermisosByPerfil,
@@ -23,6 +24,9 @@ import {
   PermisoParams,
   SinCambios,
 } from './schemas.js'
+
+const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
+const NO_GUARDADO = 'Error al guardar en base de datos'
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
@@ -51,7 +55,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
     url: '/',
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
-      failures: { conflict: statusFailure(409) },
+      failures: {
+        invalid: statusFailure(400, [DESCONOCIDO]),
+        conflict: statusFailure(409, YA_TIENE),
+      },
     },
     schema: {
       summary: 'Crear un permiso',
@@ -70,7 +77,11 @@ const permisosRoutes: RoutePlugin = async (app) => {
     url: '/:id',
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
-      failures: { notFound: statusFailure(404), conflict: statusFailure(409) },
+      failures: {
+        invalid: statusFailure(400, [DESCONOCIDO]),
+        notFound: statusFailure(404, 'Permiso no encontrado'),
+        conflict: statusFailure(409, YA_TIENE),
+      },
     },
     schema: {
       summary: 'Sustituir un permiso',
@@ -80,7 +91,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ actor, params, body }) => {
       const data = await updatePermiso(sql, actor, params.id, body)
-      if (!data) throw new Failure('notFound', 'Permiso no encontrado')
+      if (!data) throw new Failure('notFound')
       return { success: true as const, data }
     },
   })
@@ -151,8 +162,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
-        conflict: statusFailure(500, 'Error al guardar en base de datos'),
-        unexpected: statusFailure(500, 'Error al guardar en base de datos'),
+        conflict: statusFailure(500, NO_GUARDADO),
+        unexpected: statusFailure(500, NO_GUARDADO),
       },
     },
     schema: {

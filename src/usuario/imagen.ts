@@ -20,7 +20,6 @@ export interface Imagenes {
   remove(publicId: string, log: FastifyBaseLogger): Promise<void>
 }
 
-const UPLOAD_FAILED = 'No se pudo subir la imagen'
 const FOLDER = 'usuarios_corp'
 const TIMEOUT = 30_000
 /** The longest answer of the host, and how often its length is looked at, in milliseconds. */
@@ -92,7 +91,7 @@ export function imageHost(account: Cloudinary): Imagenes {
       })
       .catch((cause: HostError) => {
         if (!cause.isRefusal) void remove(`${FOLDER}/${publicId}`, log)
-        throw new Failure('upload', UPLOAD_FAILED, { cause })
+        throw new Failure('upload', '', { cause })
       })
   }
 

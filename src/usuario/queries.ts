@@ -155,17 +155,15 @@ export async function checkUsuarioWrite(
   await sql`select begin_write_usuario(${sql.json(actor)}, ${id}, ${idPerfil})`.catch(onRefusal)
 }
 
-const onCorreo = onConstraint(
-  'usuario_correo_unico',
-  'conflict',
-  'El correo electrónico ya está registrado',
-)
-const onNombre = onConstraint(
-  'usuario_nombre_unico',
-  'conflict',
-  'El nombre de usuario ya está registrado',
-)
-const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', 'El perfil indicado no existe')
+const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
+const NOMBRE_REGISTRADO = 'El nombre de usuario ya está registrado'
+const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
+/** What is said of the conflicts that a user can have. */
+export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
+
+const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTRADO)
+const onNombre = onConstraint('usuario_nombre_unico', 'conflict', NOMBRE_REGISTRADO)
+const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', PERFIL_DESCONOCIDO)
 
 const onUsuarioFailure = (error: unknown) =>
   Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)

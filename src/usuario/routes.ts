@@ -6,6 +6,7 @@ import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
 import type { RoutePlugin } from '../validation.js'
 import { storeWithImagen } from './imagen.js'
 import {
+  CONFLICTOS,
   checkUsuarioWrite,
   deleteUsuario,
   findUsuario,
@@ -48,7 +49,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     url: '/:id',
     config: {
       access: { modulo: 'USUARIO', accion: 'bitDetalle', unlessOwn: 'usuario' },
-      failures: { notFound: statusFailure(404) },
+      failures: { notFound: statusFailure(404, 'Usuario no encontrado') },
     },
     schema: {
       summary: 'Consultar un usuario',
@@ -57,7 +58,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ actor, params }) => {
       const data = await findUsuario(sql, actor, params.id)
-      if (!data) throw new Failure('notFound', 'Usuario no encontrado')
+      if (!data) throw new Failure('notFound')
       return { success: true as const, data }
     },
   })
@@ -69,8 +70,8 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       waitsOutside: true,
       failures: {
-        conflict: statusFailure(500),
-        upload: statusFailure(500),
+        conflict: statusFailure(500, CONFLICTOS),
+        upload: statusFailure(500, 'No se pudo subir la imagen'),
         tooLarge: statusFailure(500, 'La imagen es demasiado grande'),
       },
     },
@@ -99,7 +100,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
       waitsOutside: true,
       failures: {
-        conflict: statusFailure(500),
+        conflict: statusFailure(500, CONFLICTOS),
         upload: statusFailure(500, NO_ACTUALIZADO),
         tooLarge: statusFailure(500, NO_ACTUALIZADO),
         unexpected: statusFailure(500, NO_ACTUALIZADO),
@@ -128,7 +129,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     url: '/:id',
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEliminar' },
-      failures: { conflict: statusFailure(409) },
+      failures: { conflict: statusFailure(409, 'No puede eliminar su propio usuario') },
     },
     schema: {
       summary: 'Eliminar un usuario con su imagen',
@@ -137,9 +138,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     },
     handler: async (request) => {
       const { id } = request.params
-      if (id === sesionOf(request).id) {
-        throw new Failure('conflict', 'No puede eliminar su propio usuario')
-      }
+      if (id === sesionOf(request).id) throw new Failure('conflict')
       const publicId = await deleteUsuario(sql, request.actor, id)
       if (publicId) void imagenes.remove(publicId, request.log)
       return ELIMINADO
