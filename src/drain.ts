@@ -8,8 +8,9 @@ const NOTICE = 500
 const IDLE_GRACE = 2000
 /** Shorter is a turn of the event loop without work, milliseconds. */
 const QUIET_TURN = 0.05
-/** After so long, twice as much counts as quiet, and so on; milliseconds. */
+/** After so long, twice as much counts as quiet, and so on; and when any turn has to do; ms. */
 const QUIET_DOUBLING = 300
+const QUIET_TIMEOUT = 2500
 
 /**
  * Gives what has to come before `app.close()` so that a proxy in front sees no request fail. It
@@ -53,11 +54,11 @@ export function drainer(app: FastifyInstance) {
  * Ends with a turn of the event loop that accepted no connection and had nothing else to do: what
  * comes in while a turn works waits in the system's queue, of which each turn takes one, and is
  * reset when the server stops listening. Where the machine is too busy for that, a turn that was
- * short has to do, and the longer this takes the less short.
+ * short has to do, and the longer this takes the less short, until any will.
  */
 async function quietTurn(accepted: () => number) {
   const start = performance.now()
-  for (let begin = start; ; ) {
+  for (let begin = start; begin - start < QUIET_TIMEOUT; ) {
     const before = accepted()
     await setImmediate()
     const end = performance.now()
