@@ -46,9 +46,13 @@ export type Pool = Sql & { usage(): { running: number; waiting: number } }
  * (`closed()` in its connection.js leaves both states behind). The replaced pool works off what it
  * has. Of several hosts the new one is on whichever serves by then.
  *
- * What was sent and got no answer may still be carried out, but nothing is sent any more until the
- * server has been told to end those sessions: a write must not come after one that was answered
- * later than it was given up.
+ * What was sent and got no answer in QUERY_TIMEOUT may still be carried out, but nothing is sent any
+ * more until the server has been told to end those sessions: a write must not come after one that was
+ * answered later than it was given up. One that had waited for its turn is given up sooner, and one
+ * whose connection was cut at once: those may.
+ *
+ * It is for queries that are awaited, and for `begin`: `unsafe`, `reserve` and `cursor` know nothing
+ * of turns.
  */
 export async function openPool(
   config: DatabaseConfig,
@@ -148,7 +152,7 @@ export async function openPool(
     for (const { end } of told.values()) end()
     silences -= toldSilences
     // Another one has come meanwhile.
-    if (silences > 0) replaceSoon(current)
+    if (silences > 0) onLoss(current)
     else turns.allow(config.databasePoolMax)
     retire(replaced)
   }
@@ -194,17 +198,19 @@ export async function openPool(
   }
 
   /** Takes a turn on the pool that is the current one by then; `leave` may be called again. */
-  function takeTurn(begin: (pool: PostgresPool, leave: () => void) => void) {
+  function takeTurn(begin: (pool: PostgresPool, leave: Leave) => void) {
     return turns.join(() => {
       const pool = current
       pool.pending += 1
       let isOver = false
-      begin(pool, () => {
+      begin(pool, (isFailed) => {
         if (isOver) return
         isOver = true
         pool.pending -= 1
-        // Its connection is not free before postgres.js is done with it.
-        queueMicrotask(turns.leave)
+        // Its connection is not free before postgres.js is done with it, nor known to be lost before
+        // its socket is closed, which comes after the error.
+        if (isFailed) setTimeout(turns.leave)
+        else queueMicrotask(turns.leave)
       })
     })
   }
@@ -214,7 +220,7 @@ export async function openPool(
       takeTurn((pool, leave) =>
         pool.sql
           .begin(...args)
-          .finally(leave)
+          .finally(() => leave(true))
           .then(resolve, reject),
       )
     })
@@ -225,18 +231,18 @@ export async function openPool(
     const { resolve, reject } = query
     query.handler = () => {
       let pool: PostgresPool | undefined
-      let leave = () => {}
+      let leave: Leave = () => {}
       let isOver = false
       const timers: NodeJS.Timeout[] = []
 
-      function end() {
+      function end(isFailed = true) {
         isOver = true
         for (const timer of timers) clearTimeout(timer)
         givenUp.delete(query)
-        leave()
+        leave(isFailed)
       }
       query.resolve = (rows) => {
-        end()
+        end(false)
         resolve(rows)
       }
       query.reject = (error) => {
@@ -287,6 +293,9 @@ export async function openPool(
 }
 
 const isRefusal = (error: unknown) => REFUSALS.includes((error as { code: string }).code)
+
+/** Gives a turn back. */
+type Leave = (isFailed: boolean) => void
 
 /** What postgres.js has on a query beside the promise. A fragment of another is never handled. */
 interface Query {

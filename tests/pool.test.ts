@@ -110,6 +110,44 @@ it('ends no sessions of another host that bear the same numbers', async () => {
   await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
 })
 
+it('sends nothing to a connection that has just been reset', async () => {
+  const sql = await openPool(config)
+  await sql`select 1`
+  const lost = sql`select pg_sleep(1)`.catch(({ code }) => code)
+  const line = Array.from({ length: 5 }, (_, n) => sql`select ${n}::integer as n`)
+  const answers = Promise.all(line)
+  await new Promise((done) => setTimeout(done, 200))
+  for (const socket of open) socket.resetAndDestroy()
+  const begin = performance.now()
+  expect((await answers).flat()).toEqual([0, 1, 2, 3, 4].map((n) => ({ n })))
+  expect(performance.now() - begin).toBeLessThan(2000)
+  expect(await lost).toBe('ECONNRESET')
+  await sql.end({ timeout: 0 })
+})
+
+it('is rid of two silences, one after the other, of a database that may only be read', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  const name = database.pathname.slice(1)
+  await admin.unsafe(`alter database ${name} set default_transaction_read_only = on`)
+  const sql = await openPool({ ...config, databasePoolMax: 2 })
+  await Promise.all([sql`select pg_sleep(0.1)`, sql`select pg_sleep(0.1)`])
+  cut()
+  isDeaf = true
+  const silence = () => sql`select 1`.catch(({ message }) => message)
+  const first = silence()
+  await new Promise((done) => setTimeout(done, 200))
+  const second = silence()
+  expect(await first).toBe('the database has not answered in time')
+  expect(await second).toBe('the database has not answered in time')
+  await new Promise((done) => setTimeout(done, 200))
+  isDeaf = false
+  for (const client of unheard.splice(0)) hear(client)
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 3000 }).toEqual([{ n: 2 }])
+  await admin.unsafe(`alter database ${name} reset default_transaction_read_only`)
+  await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
+})
+
 it('looks for no host any more once it has been ended', async () => {
   const two = url.href.replace(url.host, `${url.host},${url.host}`)
   const reasons: string[] = []
