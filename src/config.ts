@@ -48,7 +48,8 @@ function parseUrl(value: string, ...protocols: string[]) {
 }
 
 function cloudinaryUrl(value: string): Cloudinary | undefined {
-  const url = parseUrl(value, 'cloudinary:')
+  // The SDK reads it as well, and takes nothing before its scheme.
+  const url = value.startsWith('cloudinary://') ? parseUrl(value, 'cloudinary:') : undefined
   const uploadPrefix = url?.searchParams.get('upload_prefix') ?? undefined
   if (!url?.hostname || !url.username || !url.password) return undefined
   if (uploadPrefix !== undefined && !parseUrl(uploadPrefix, 'http:', 'https:')) return undefined

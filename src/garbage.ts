@@ -20,7 +20,8 @@ const ALL = { type: 'major', execution: 'sync', flavor: 'last-resort' }
 /**
  * Has the garbage collected once enough of it has been made, by any measure of the caller's, and it
  * is over: after the first quiet second since `rest`, unless there is another `make`; on a busy
- * service not more often than every BUSY_INTERVAL. The engine itself lets hundreds of MB lie for as long as there is nothing to do.
+ * service not more often than every BUSY_INTERVAL. The engine itself lets hundreds of MB lie for as
+ * long as there is nothing to do.
  */
 export function collectWhenQuiet(enough: number) {
   let made = 0

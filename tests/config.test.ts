@@ -202,6 +202,7 @@ describe('loadConfig', () => {
       [
         'https://x',
         'cloudinary://',
+        ' cloudinary://llave:secreto@nube',
         'cloudinary://nube',
         'cloudinary://llave@nube',
         'cloudinary://:secreto@nube',
