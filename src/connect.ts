@@ -1,3 +1,5 @@
+import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Options } from 'postgres'
 import type { Config } from './config.js'
 import type { Sql } from './db.js'
@@ -7,6 +9,8 @@ import type { Sql } from './db.js'
  * long enough for a burst of writes to one profile to be worked off.
  */
 const STATEMENT_TIMEOUT = 4000
+/** The pause after a connection that could not be made, in milliseconds. */
+const PAUSE = 250
 
 export type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolMax' | 'databasePrepare'>
 
@@ -19,11 +23,10 @@ export function connect(
   const address = new URL(url)
   // hosts.ts asks that itself.
   address.searchParams.delete('target_session_attrs')
-  // In lists, which the types don't know: of a text it takes an IPv6 address apart.
-  const host: object = {
-    host: [url.hostname.replace(/^\[|\]$/g, '')],
-    port: [Number(url.port || 5432)],
-  }
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || 5432)
+  // Which the types don't know: lists, for of a text it takes an IPv6 address apart; and sockets.
+  const place: object = { host: [host], port: [port], socket: socketMaker(host, port) }
   return postgres(address.href, {
     max: config.databasePoolMax,
     prepare: config.databasePrepare,
@@ -34,9 +37,9 @@ export function connect(
     max_lifetime: null,
     // Without this the pause between attempts grows to 20 s, and the service stays away that long
     // after the database is back.
-    backoff: () => 0.25,
+    backoff: () => PAUSE / 1000,
     onnotice: () => {},
-    ...host,
+    ...place,
     ...options,
     // A pooler that can't keep prepared statements refuses these at start-up too.
     connection: {
@@ -49,4 +52,22 @@ export function connect(
       }),
     },
   })
+}
+
+/**
+ * Gives what makes the sockets of one pool. postgres.js tries at once, thousands of times a second,
+ * where something lets it in and says nothing before it closes, as proxies do whose server is away.
+ */
+function socketMaker(host: string, port: number) {
+  let closedAt = -PAUSE
+  return async () => {
+    const pause = closedAt + PAUSE - performance.now()
+    if (pause > 0) await sleep(pause)
+    const socket = net.connect(port, host)
+    socket.once('close', () => {
+      if (socket.bytesRead === 0) closedAt = performance.now()
+    })
+    // By which it names the server in errors and in TLS.
+    return Object.assign(socket, { host, port })
+  }
 }

@@ -125,6 +125,29 @@ it('sends nothing to a connection that has just been reset', async () => {
   await sql.end({ timeout: 0 })
 })
 
+it('does not hammer what lets it in and closes, and is back once a server is behind it', async () => {
+  const port = Number(url.port)
+  let closed = 0
+  const closing = createServer((client) => {
+    closed += 1
+    client.destroy()
+  })
+  proxy.close()
+  for (const socket of open) socket.destroy()
+  await once(closing.listen(port, '127.0.0.1'), 'listening')
+  const sql = await openPool({ ...config, databasePoolMax: 2 })
+  const asked = Promise.allSettled([sql`select 1`, sql`select 1`])
+  await new Promise((done) => setTimeout(done, 1100))
+  expect(closed).toBeGreaterThan(2)
+  expect(closed).toBeLessThan(50)
+  closing.close()
+  await once(proxy.listen(port, '127.0.0.1'), 'listening')
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await asked
+  await sql.end({ timeout: 0 })
+})
+
 it('is rid of two silences, one after the other, of a database that may only be read', async () => {
   const admin = postgres(database.href, { max: 1 })
   const name = database.pathname.slice(1)
