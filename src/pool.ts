@@ -175,6 +175,8 @@ export async function openPool(
           and datname = current_database()
       `,
     ).catch((error) => {
+      // It can be worked with, but this user may end no sessions there.
+      if (error.severity === 'ERROR') return
       if (silences > 0 || isRefusal(error)) throw error
     })
   }

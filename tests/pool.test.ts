@@ -148,6 +148,26 @@ it('does not hammer what lets it in and closes, and is back once a server is beh
   await sql.end({ timeout: 0 })
 })
 
+it('is rid of a silence where it may end no sessions', async () => {
+  const admin = postgres(database.href, { max: 1 })
+  await admin`create role mansa login password 'clave'`
+  await admin`revoke execute on function pg_terminate_backend from public`
+  const own = new URL(url)
+  own.username = 'mansa'
+  own.password = 'clave'
+  const sql = await openPool({ ...config, databaseUrl: own.href })
+  await sql`select 1`
+  cut()
+  await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await sql.end({ timeout: 0 })
+  await admin`grant execute on function pg_terminate_backend to public`
+  for (const socket of open) socket.destroy()
+  await admin`drop role mansa`
+  await admin.end({ timeout: 0 })
+})
+
 it('is rid of two silences, one after the other, of a database that may only be read', async () => {
   const admin = postgres(database.href, { max: 1 })
   const name = database.pathname.slice(1)
