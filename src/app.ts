@@ -24,7 +24,7 @@ import { boundPipelines } from './pipeline.js'
 import { openPool, type Pool } from './pool.js'
 import { type Imagenes, imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
-import { validatorCompiler } from './validation.js'
+import { checkPathsFirst, validatorCompiler } from './validation.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -98,6 +98,7 @@ export async function buildApp(
   })
 
   app.setValidatorCompiler(validatorCompiler)
+  checkPathsFirst(app)
   parseJsonBodies(app, config.bodyLimit)
   answerFailures(app, config.bodyLimit)
   boundPipelines(app)

@@ -2,6 +2,7 @@ import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value } from '@sinclair/typebox/value'
 import type {
+  FastifyInstance,
   FastifyPluginAsync,
   FastifyPluginOptions,
   FastifySchemaCompiler,
@@ -28,12 +29,27 @@ export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, nev
  * `null` for an optional field is as omitted, and what is no object has none of the fields
  * (contract, section 7).
  */
-export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: anySchema }) => {
-  const schema = anySchema as TObject
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema }) =>
+  validator(schema as TObject)
+
+/** Has what is wrong with a path told before anything about the body (decisions, section 2). */
+export function checkPathsFirst(app: FastifyInstance) {
+  app.addHook('onRoute', (route) => {
+    const { params, body } = route.schema ?? {}
+    if (!params || !body) return
+    const validate = validator(params as TObject)
+    route.preParsing = async ({ params }) => {
+      const { error } = validate(params)
+      if (error) throw error
+    }
+  })
+}
+
+function validator(schema: TObject) {
   const check = TypeCompiler.Compile(schema)
   const decode = compileDecode(schema)
   const optional = Object.keys(schema.properties).filter((name) => !isRequired(schema, name))
-  return (input: unknown) => {
+  return (input: unknown): { value?: unknown; error?: Failure } => {
     const value = isRecord(input) ? { ...input } : {}
     for (const name of optional) if (value[name] === null) delete value[name]
     return check.Check(value) ? { value: decode(value) } : { error: firstFailure(schema, value) }

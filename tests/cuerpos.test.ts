@@ -392,6 +392,20 @@ describe('a body that comes in slowly', () => {
   })
 })
 
+it.each([
+  ['/api/permisos/x', A(400, 'ID de permiso inválido')],
+  ['/api/perfil/x', A(400, 'ID de perfil inválido')],
+  ['/api/modulo/x', B(200, 'ID de módulo inválido.')],
+  ['/api/usuario/x', A(400, 'ID de usuario inválido')],
+] as const)('of PUT %s the path is told first', async (path, wrongPath) => {
+  expect(await send('PUT', path, '{')).toEqual(wrongPath)
+  expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
+  for (const chunked of [false, true]) {
+    expect(await send('PUT', path, large(MIB + 1), { chunked })).toEqual(wrongPath)
+  }
+  expect(await send('PUT', path, '{', { session: false })).toEqual(NO_SESSION)
+})
+
 /** What each endpoint says of a body that has none of its fields. */
 const OF_NOTHING = [
   ['POST', '/api/auth/login', NO_CAPTCHA],
