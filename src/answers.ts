@@ -89,9 +89,6 @@ export function answerFailures(app: FastifyInstance, bodyLimit: number) {
     if (!isDrained) reply.header('connection', 'close')
     return sendFailure(failure, request, reply)
   })
-  app.setNotFoundHandler(async () => {
-    throw notFound()
-  })
 }
 
 /** There is nothing under that path. */

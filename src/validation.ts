@@ -26,7 +26,7 @@ export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, nev
 /**
  * Checks and decodes one part of a request. The Failure is that of the first field, in the order of
  * the schema, for whose fault the contract has a text; else that of the first one, which it names.
- * `null` for an optional field is as omitted, and what is no object has none of the fields
+ * `null` for a field is as omitted, and what is no object has none of the fields
  * (contract, section 7).
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema }) =>
@@ -48,10 +48,10 @@ export function checkPathsFirst(app: FastifyInstance) {
 function validator(schema: TObject) {
   const check = TypeCompiler.Compile(schema)
   const decode = compileDecode(schema)
-  const optional = Object.keys(schema.properties).filter((name) => !isRequired(schema, name))
+  const names = Object.keys(schema.properties)
   return (input: unknown): { value?: unknown; error?: Failure } => {
     const value = isRecord(input) ? { ...input } : {}
-    for (const name of optional) if (value[name] === null) delete value[name]
+    for (const name of names) if (value[name] === null) delete value[name]
     return check.Check(value) ? { value: decode(value) } : { error: firstFailure(schema, value) }
   }
 }

@@ -52,6 +52,13 @@ describe('a request', () => {
     },
   )
 
+  it('is not refused for what it may leave out', () => {
+    const Filtro = Type.Object({ page: Page, isAdmin: Type.Optional(BooleanoDeConsulta) })
+    expect(validate(Filtro, { isAdmin: 'x' })).toEqual(
+      malformed('El campo isAdmin debe ser true o false'),
+    )
+  })
+
   it('is refused for the first fault that has a text of its own, else for the first', () => {
     expect(validate(Todo, { ...GOOD, clave: 1, activo: 'x' })).toEqual(
       malformed('El campo clave debe ser texto'),
