@@ -36,6 +36,9 @@ afterAll(() => {
   proxy.close()
 })
 
+/** The name of a role of this database's own: others may work on the same server. */
+const roleOf = (name: string) => `${name}_${database.pathname.slice(1)}`
+
 const cut = () => {
   for (const socket of open) socket.unpipe()
 }
@@ -150,10 +153,11 @@ it('does not hammer what lets it in and closes, and is back once a server is beh
 
 it('is rid of a silence where it may end no sessions', async () => {
   const admin = postgres(database.href, { max: 1 })
-  await admin`create role mansa login password 'clave'`
+  const role = roleOf('mansa')
+  await admin`create role ${admin(role)} login password 'clave'`
   await admin`revoke execute on function pg_terminate_backend from public`
   const own = new URL(url)
-  own.username = 'mansa'
+  own.username = role
   own.password = 'clave'
   const sql = await openPool({ ...config, databaseUrl: own.href })
   await sql`select 1`
@@ -164,7 +168,7 @@ it('is rid of a silence where it may end no sessions', async () => {
   await sql.end({ timeout: 0 })
   await admin`grant execute on function pg_terminate_backend to public`
   for (const socket of open) socket.destroy()
-  await admin`drop role mansa`
+  await admin`drop role ${admin(role)}`
   await admin.end({ timeout: 0 })
 })
 
@@ -298,16 +302,17 @@ it('reaches a host by its IPv6 address, with a password of any characters', asyn
   if (error) return context.skip('no IPv6 here')
   const admin = postgres(database.href, { max: 1 })
   const password = 'a,b@c%d:é&?'
-  await admin.unsafe(`create role lectora login password '${password}'`)
+  const role = roleOf('lectora')
+  await admin.unsafe(`create role ${role} login password '${password}'`)
   const own = new URL(url)
-  own.username = 'lectora'
+  own.username = role
   own.password = encodeURIComponent(password)
   own.hostname = '[::1]'
   own.port = String((v6.address() as AddressInfo).port)
   const sql = await openPool({ ...config, databaseUrl: own.href })
-  expect(await sql`select session_user as usuario`).toEqual([{ usuario: 'lectora' }])
+  expect(await sql`select session_user as usuario`).toEqual([{ usuario: role }])
   await sql.end({ timeout: 0 })
-  await admin`drop role lectora`
+  await admin`drop role ${admin(role)}`
   await admin.end()
   v6.close()
 })
@@ -352,10 +357,11 @@ it('does not open where all of several hosts are silent, or slow to say so', asy
 
 it('asks of several hosts what it is told to, and leaves no connection behind', async () => {
   const admin = postgres(database.href, { max: 1 })
-  await admin`create role lee login password 'clave'`
-  await admin`alter role lee set default_transaction_read_only = on`
+  const role = roleOf('lee')
+  await admin`create role ${admin(role)} login password 'clave'`
+  await admin`alter role ${admin(role)} set default_transaction_read_only = on`
   const own = new URL(database)
-  own.username = 'lee'
+  own.username = role
   own.password = 'clave'
   const two = own.href.replace(own.host, `${own.host},${own.host}`)
   await expect(openPool({ ...config, databaseUrl: two })).rejects.toThrow(
@@ -364,12 +370,12 @@ it('asks of several hosts what it is told to, and leaves no connection behind', 
   for (const attrs of ['any', 'primary']) {
     const databaseUrl = `${two}${two.includes('?') ? '&' : '?'}target_session_attrs=${attrs}`
     const sql = await openPool({ ...config, databaseUrl })
-    expect(await sql`select session_user as usuario`).toEqual([{ usuario: 'lee' }])
+    expect(await sql`select session_user as usuario`).toEqual([{ usuario: role }])
     await sql.end({ timeout: 0 })
   }
-  const sessions = () => admin`select pid from pg_stat_activity where usename = 'lee'`
+  const sessions = () => admin`select pid from pg_stat_activity where usename = ${role}`
   await expect.poll(sessions).toEqual([])
-  await admin`drop role lee`
+  await admin`drop role ${admin(role)}`
   await admin.end()
 })
 
@@ -392,9 +398,10 @@ it('is rid of sessions that are read-only once others are not', async () => {
 
 it('keeps the connections that it has when the server has no more', async () => {
   const admin = postgres(database.href, { max: 1 })
-  await admin`create role escasa login password 'clave' connection limit 2`
+  const role = roleOf('escasa')
+  await admin`create role ${admin(role)} login password 'clave' connection limit 2`
   const own = new URL(database)
-  own.username = 'escasa'
+  own.username = role
   own.password = 'clave'
   const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 3 })
   const pid = async () => (await sql`select pg_backend_pid() as pid, pg_sleep(0.2)`)[0]?.pid
@@ -413,27 +420,28 @@ it('keeps the connections that it has when the server has no more', async () => 
   await new Promise((done) => setTimeout(done, 400))
   expect(await pids()).not.toContain(before[1])
   await sql.end({ timeout: 0 })
-  await admin`drop role escasa`
+  await admin`drop role ${admin(role)}`
   await admin.end({ timeout: 0 })
 })
 
 it('keeps the connections that it has when it may make no more', async () => {
   const admin = postgres(database.href, { max: 1 })
-  await admin`create role vieja login password 'clave'`
+  const role = roleOf('vieja')
+  await admin`create role ${admin(role)} login password 'clave'`
   const own = new URL(database)
-  own.username = 'vieja'
+  own.username = role
   own.password = 'clave'
   const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 2 })
   const pid = async () => (await sql`select pg_backend_pid() as pid, pg_sleep(0.1)`)[0]?.pid
   const [lost, kept] = await Promise.all([pid(), pid()])
-  await admin`alter role vieja nologin`
+  await admin`alter role ${admin(role)} nologin`
   await admin`select pg_terminate_backend(${lost})`
   await new Promise((done) => setTimeout(done, 600))
   for (let count = 0; count < 5; count += 1) expect(await pid()).toBe(kept)
-  await admin`alter role vieja login`
+  await admin`alter role ${admin(role)} login`
   await expect.poll(pid, { timeout: 3000 }).not.toBe(kept)
   await sql.end({ timeout: 0 })
-  await admin`drop role vieja`
+  await admin`drop role ${admin(role)}`
   await admin.end({ timeout: 0 })
 })
 
