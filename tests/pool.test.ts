@@ -317,13 +317,39 @@ it('reaches a host by its IPv6 address, with a password of any characters', asyn
   v6.close()
 })
 
+it.each([
+  { databasePrepare: true, statements: '4s', transactions: '4s' },
+  { databasePrepare: false, statements: '0', transactions: '0' },
+])('limits its sessions where they are its own, %j', async ({ databasePrepare, ...limits }) => {
+  const databaseUrl = database.href
+  const admin = postgres(databaseUrl, { max: 1 })
+  const name = database.pathname.slice(1)
+  await admin.unsafe(`alter database ${name} set default_transaction_isolation = 'serializable'`)
+  const sql = await openPool({ ...config, databaseUrl, databasePrepare })
+  const [settings] = await sql`
+    select current_setting('application_name') as name,
+      current_setting('statement_timeout') as statements,
+      current_setting('idle_in_transaction_session_timeout') as transactions,
+      current_setting('default_transaction_isolation') as isolation
+  `
+  const isolation = databasePrepare ? 'read committed' : 'serializable'
+  expect(settings).toEqual({ name: 'llavero', isolation, ...limits })
+  const [prepared] = await sql`select count(*)::integer as n from pg_prepared_statements`
+  expect(prepared?.n).toBe(databasePrepare ? 2 : 0)
+  await admin.unsafe(`alter database ${name} reset default_transaction_isolation`)
+  await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
+})
+
 it('is on the one of several hosts that can be written to', async () => {
   const dead = new URL(database)
   dead.port = '1'
   const two = database.href.replace(database.host, `${dead.host},${database.host}`)
-  const sql = await openPool({ ...config, databaseUrl: two })
-  expect(await sql`select inet_server_port() is not null as n`).toEqual([{ n: true }])
-  await sql.end({ timeout: 0 })
+  for (const attrs of ['', 'target_session_attrs=any']) {
+    const databaseUrl = `${two}${two.includes('?') ? '&' : '?'}${attrs}`
+    const sql = await openPool({ ...config, databaseUrl })
+    expect(await sql`select inet_server_port() is not null as n`).toEqual([{ n: true }])
+    await sql.end({ timeout: 0 })
+  }
 })
 
 it('does not open where none of several hosts serves, and tells no password', async () => {
@@ -351,6 +377,9 @@ it('does not open where all of several hosts are silent, or slow to say so', asy
   await expect(openPool({ ...config, databaseUrl: url })).rejects.toThrow(
     `serves: write CONNECT_TIMEOUT 127.0.0.1:${silent.port}; the database has not answered in time`,
   )
+  const connections = ({ server }: typeof silent) =>
+    new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
+  await expect.poll(() => connections(hanging)).toBe(0)
   silent.server.close()
   hanging.server.close()
 })
