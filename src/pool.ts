@@ -64,13 +64,19 @@ export async function openPool(
   let ended = false
   let replacement: NodeJS.Timeout | undefined
   let refusedPause: NodeJS.Timeout | undefined
+  /** How many connections there are, for as long as the server has refused another one. */
+  let few: number | undefined
   let isWithoutHost = false
   /** Queries that nobody waits for any more, until their sessions are done with them. */
   const givenUp = new Map<Query, { url: URL; pid: number; end(): void }>()
   /** How many had no answer that long that no session can still be at work on them. */
   let silences = 0
   let current = open(await findHost(config, hosts))
-  turns.allow(config.databasePoolMax)
+  admit()
+
+  function admit() {
+    turns.allow(silences > 0 ? 0 : (few ?? config.databasePoolMax))
+  }
 
   function open(url: URL): PostgresPool {
     const sql = connect(config, url, { onclose: () => onClose(pool) })
@@ -99,7 +105,7 @@ export async function openPool(
 
   function onSilence() {
     silences += 1
-    turns.allow(0)
+    admit()
     onLoss(current)
   }
 
@@ -108,7 +114,7 @@ export async function openPool(
     // The server has no connection to spare. Those that the pool has are good, and all there are.
     if (code === TOO_MANY_CONNECTIONS) {
       pool.refusals += 1
-      if (pool === current && silences === 0) useWhatThereIs()
+      useWhatThereIs()
     }
     // A session may stay so for good, though new ones on this host or on another may write.
     if (code === READ_ONLY) replaceSoon(pool)
@@ -116,10 +122,12 @@ export async function openPool(
 
   /** For a while nobody gets a turn that would need another connection. */
   function useWhatThereIs() {
-    turns.allow(Math.max(1, turns.running() - 1))
+    few = Math.max(1, turns.running() - 1)
+    admit()
     clearTimeout(refusedPause)
     refusedPause = setTimeout(() => {
-      if (silences === 0) turns.allow(config.databasePoolMax)
+      few = undefined
+      admit()
     }, REFUSED_PAUSE).unref()
   }
 
@@ -153,7 +161,7 @@ export async function openPool(
     silences -= toldSilences
     // Another one has come meanwhile.
     if (silences > 0) onLoss(current)
-    else turns.allow(config.databasePoolMax)
+    admit()
     retire(replaced)
   }
 

@@ -57,19 +57,28 @@ it('is rid of connections that have gone silent', async () => {
 })
 
 it('lets no write that was given up come after one that was answered', async () => {
-  const sql = await openPool(config)
+  const sql = await openPool({ ...config, databasePoolMax: 2 })
   await sql`create table nota (n integer)`
-  await sql`insert into nota values (0)`
-  const write = (n: number) => sql`update nota set n = ${n}`
-  await write(0)
+  const write = (n: number) => sql`insert into nota values (${n})`
+  await Promise.all([write(0), write(0)])
   cut()
-  await expect(write(1)).rejects.toThrow('the database has not answered in time')
+  isDeaf = true
+  const ends = await Promise.allSettled([write(1), write(1)])
+  expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual([
+    'the database has not answered in time',
+    'the database has not answered in time',
+  ])
+  // Longer than it waits to be let in.
+  await new Promise((done) => setTimeout(done, 2500))
+  isDeaf = false
+  for (const client of unheard.splice(0)) client.destroy()
   const answer = () => sql`select 1 as n`.catch(() => undefined)
   await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 1 }])
   await write(2)
   mend()
   await new Promise((done) => setTimeout(done, 500))
-  expect(await sql`select n from nota`).toEqual([{ n: 2 }])
+  expect(await sql`select n from nota order by n`).toEqual([{ n: 0 }, { n: 0 }, { n: 2 }])
+  expect(sql.usage()).toEqual({ running: 0, waiting: 0 })
   await sql.end({ timeout: 0 })
 })
 
@@ -442,8 +451,15 @@ it('keeps the connections that it has when the server has no more', async () => 
     status: 'rejected',
     reason: expect.objectContaining({ code: '53300' }),
   })
+  const few = await Promise.allSettled(Array.from({ length: 6 }, pid))
+  expect(few.filter(({ status }) => status === 'rejected')).toEqual([])
   await new Promise((done) => setTimeout(done, 500))
   expect(await pids()).toEqual(before)
+  // Nor does it give them up once there are more, which it uses then.
+  await admin`alter role ${admin(role)} connection limit 10`
+  await new Promise((done) => setTimeout(done, 1500))
+  expect(await pids()).toEqual(before)
+  expect(new Set(await Promise.all([pid(), pid(), pid()])).size).toBe(3)
   // And is still told when one of them is lost.
   await admin`select pg_terminate_backend(${before[0]})`
   await new Promise((done) => setTimeout(done, 400))
@@ -453,7 +469,7 @@ it('keeps the connections that it has when the server has no more', async () => 
   await admin.end({ timeout: 0 })
 })
 
-it('keeps the connections that it has when it may make no more', async () => {
+it.each(['login', 'connect'])('keeps the connections it has when it may not %s', async (right) => {
   const admin = postgres(database.href, { max: 1 })
   const role = roleOf('vieja')
   await admin`create role ${admin(role)} login password 'clave'`
@@ -463,11 +479,14 @@ it('keeps the connections that it has when it may make no more', async () => {
   const sql = await openPool({ ...config, databaseUrl: own.href, databasePoolMax: 2 })
   const pid = async () => (await sql`select pg_backend_pid() as pid, pg_sleep(0.1)`)[0]?.pid
   const [lost, kept] = await Promise.all([pid(), pid()])
-  await admin`alter role ${admin(role)} nologin`
+  const name = database.pathname.slice(1)
+  if (right === 'login') await admin`alter role ${admin(role)} nologin`
+  else await admin`revoke connect on database ${admin(name)} from public`
   await admin`select pg_terminate_backend(${lost})`
   await new Promise((done) => setTimeout(done, 600))
   for (let count = 0; count < 5; count += 1) expect(await pid()).toBe(kept)
-  await admin`alter role ${admin(role)} login`
+  if (right === 'login') await admin`alter role ${admin(role)} login`
+  else await admin`grant connect on database ${admin(name)} to public`
   await expect.poll(pid, { timeout: 3000 }).not.toBe(kept)
   await sql.end({ timeout: 0 })
   await admin`drop role ${admin(role)}`
