@@ -82,6 +82,25 @@ it('lets no write that was given up come after one that was answered', async () 
   await sql.end({ timeout: 0 })
 })
 
+it('sends nothing after a silence, be the other connections good, until it is over', async () => {
+  const sql = await openPool({ ...config, databasePoolMax: 2 })
+  await Promise.all([sql`select pg_sleep(0.1)`, sql`select pg_sleep(0.1)`])
+  // The one that is asked next.
+  const [cutOff] = await sql`select inet_client_port() as port`
+  const [, server] = pairs.find(([, server]) => server.localPort === cutOff?.port) ?? []
+  for (const [client, to] of pairs) if (to !== server) client.unpipe()
+  isDeaf = true
+  const ends = [sql`select 1`, sql`select 1`].map((query) => query.catch(({ message }) => message))
+  expect(await Promise.all(ends)).toContain('the database has not answered in time')
+  await expect(sql`select 1`).rejects.toThrow('no connection was free in time')
+  isDeaf = false
+  for (const client of unheard.splice(0)) client.destroy()
+  const answer = () => sql`select 2 as n`.catch(() => undefined)
+  await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 2 }])
+  for (const socket of open) socket.destroy()
+  await sql.end({ timeout: 0 })
+})
+
 it('never sends what it has given up while its connection was made', async () => {
   const admin = postgres(database.href, { max: 1 })
   await admin`create table tarde (n integer)`
