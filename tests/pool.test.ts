@@ -52,7 +52,7 @@ it('is rid of connections that have gone silent', async () => {
   await sql`select 1`
   cut()
   await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
-  await expect.poll(() => sql`select 2 as n`, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await expect.poll(() => sql`select 2 as n`, { timeout: 5000 }).toEqual([{ n: 2 }])
   await sql.end({ timeout: 0 })
 })
 
@@ -109,7 +109,7 @@ it('never sends what it has given up while its connection was made', async () =>
   await expect(sql`insert into tarde values (1)`).rejects.toThrow('no connection was free in time')
   isDeaf = false
   for (const client of unheard.splice(0)) hear(client)
-  await expect.poll(() => sql`select 2 as n`, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await expect.poll(() => sql`select 2 as n`, { timeout: 5000 }).toEqual([{ n: 2 }])
   await new Promise((done) => setTimeout(done, 300))
   expect(await admin`select n from tarde`).toEqual([])
   await Promise.all([sql.end({ timeout: 0 }), admin.end({ timeout: 0 })])
@@ -174,7 +174,7 @@ it('does not hammer what lets it in and closes, and is back once a server is beh
   closing.close()
   await once(proxy.listen(port, '127.0.0.1'), 'listening')
   const answer = () => sql`select 2 as n`.catch(() => undefined)
-  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 2 }])
   await asked
   await sql.end({ timeout: 0 })
 })
@@ -192,7 +192,7 @@ it('is rid of a silence where it may end no sessions', async () => {
   cut()
   await expect(sql`select 1`).rejects.toThrow('the database has not answered in time')
   const answer = () => sql`select 2 as n`.catch(() => undefined)
-  await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+  await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 2 }])
   await sql.end({ timeout: 0 })
   await admin`grant execute on function pg_terminate_backend to public`
   for (const socket of open) socket.destroy()
@@ -289,7 +289,7 @@ it('looks again and again while none of several hosts serves', async () => {
     await expect(sql`select 1`).rejects.toThrow()
     await once(proxy.listen(Number(url.port), '127.0.0.1'), 'listening')
     const answer = () => sql`select 2 as n`.catch(() => undefined)
-    await expect.poll(answer, { timeout: 2000 }).toEqual([{ n: 2 }])
+    await expect.poll(answer, { timeout: 5000 }).toEqual([{ n: 2 }])
     expect(reasons).toHaveLength(outages)
     // The next round finds a host again.
     await new Promise((done) => setTimeout(done, 500))
