@@ -1,10 +1,7 @@
 /** Lets so many work at a time, first come, first served. */
 export interface Turns {
-  /**
-   * Calls `begin` when it is its turn. What comes back takes it out of the line, and says whether
-   * it was still in there.
-   */
-  join(begin: () => void): () => boolean
+  /** Calls `begin` when it is its turn. What comes back takes it out of the line. */
+  join(begin: () => void): () => void
   /** Says that one who had a turn is done. */
   leave(): void
   /** Sets how many may work from now on: nobody while it is 0. */
@@ -33,7 +30,7 @@ export function takeTurns(): Turns {
       const own = () => begin()
       line.add(own)
       advance()
-      return () => line.delete(own)
+      return () => void line.delete(own)
     },
     leave: () => {
       running -= 1
