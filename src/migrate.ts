@@ -7,11 +7,12 @@ const MIGRATION_LOCK = 7_305_511_402
 
 /**
  * Brings the database up to date in one transaction: each file of sql/migrations once, those of
- * sql/transactions every time. Replicas that start together wait for one another on an advisory
+ * sql/functions and sql/transactions every time. Replicas that start together wait for one another on an advisory
  * lock. Gives the names of the migrations applied now.
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   const migrations = await readSqlFolder('migrations/')
+  const functions = await readSqlFolder('functions/')
   const transactions = await readSqlFolder('transactions/')
 
   return sql.begin(async (tx) => {
@@ -32,7 +33,7 @@ export async function migrate(sql: Sql): Promise<string[]> {
       await tx.unsafe(text)
       await tx`insert into migracion (nombre) values (${name})`
     }
-    for (const { text } of transactions) await tx.unsafe(text)
+    for (const { text } of [...functions, ...transactions]) await tx.unsafe(text)
     return pending.map(({ name }) => name)
   })
 }

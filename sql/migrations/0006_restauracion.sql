@@ -16,3 +16,13 @@ end
 $$;
 create trigger perfil_inserted before insert on perfil
   for each row execute function perfil_inserted();
+
+-- Functions of sql/transactions that are gone, or have come back from sql/functions as others.
+drop function if exists
+  begin_write(jsonb, integer[], integer[]), begin_write_modulo(jsonb, integer),
+  begin_write_permiso(jsonb, integer, integer), begin_write_usuario(jsonb, integer, integer),
+  check_permiso(
+    jsonb, integer[], integer, integer, boolean, boolean, boolean, boolean, boolean
+  ),
+  grant_all_modulos(integer), lock_perfiles(integer[], integer[]), lock_usuarios(integer, integer),
+  perfiles_of_modulo(integer);

@@ -5,18 +5,21 @@ create or replace function delete_modulo(p_actor jsonb, p_id integer) returns bo
 language plpgsql
 as $$
 declare
+  v_modulo modulo;
   v_perfiles integer[];
   v_limit jsonb;
 begin
-  select perfiles, limite into v_perfiles, v_limit from begin_write_modulo(p_actor, p_id);
+  -- Waits for the records that are being added, and lets no more be: see replace_permisos.
+  select * into v_modulo from modulo where id = p_id for update;
+  select perfiles, limite into v_perfiles, v_limit from begin_write(
+    p_actor, array(select "idPerfil" from permisos_perfil where "idModulo" = v_modulo.id)
+  );
   perform refuse_beyond(v_limit, v_perfiles);
 
-  if exists (
-    select from modulo where id = p_id and is_modulo_de_sistema("strNombreModulo")
-  ) then
+  if is_modulo_de_sistema(v_modulo."strNombreModulo") then
     return false;
   end if;
-  delete from modulo where id = p_id;
+  delete from modulo where id = v_modulo.id;
   return true;
 end
 $$;

@@ -3,9 +3,13 @@
 create or replace function delete_perfil(p_actor jsonb, p_id integer) returns void
 language plpgsql
 as $$
+declare
+  v_perfiles integer[];
+  v_limit jsonb;
 begin
-  perform refuse_beyond(begin_write(p_actor, array[p_id]), array[p_id]);
+  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id]);
+  perform refuse_beyond(v_limit, v_perfiles);
 
-  delete from perfil where id = p_id;
+  delete from perfil where id = any(v_perfiles);
 end
 $$;

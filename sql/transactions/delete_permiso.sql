@@ -4,12 +4,8 @@ create or replace function delete_permiso(p_actor jsonb, p_id integer) returns v
 language plpgsql
 as $$
 declare
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_perfiles integer[] := begin_write_permiso(p_actor, p_id, null);
 begin
-  select perfiles, limite into v_perfiles, v_limit from begin_write_permiso(p_actor, p_id);
-  perform refuse_beyond(v_limit, v_perfiles);
-
-  delete from permisos_perfil where id = p_id;
+  delete from permisos_perfil where id = p_id and "idPerfil" = any(v_perfiles);
 end
 $$;

@@ -6,9 +6,9 @@ as $$
 declare
   v_public_id text;
 begin
-  perform begin_write_usuario(p_actor, p_id, null);
-
-  delete from usuario where id = p_id returning "imagenPublicId" into v_public_id;
+  if begin_write_usuario(p_actor, p_id, null) then
+    delete from usuario where id = p_id returning "imagenPublicId" into v_public_id;
+  end if;
   return v_public_id;
 end
 $$;

@@ -5,10 +5,13 @@ returns boolean
 language plpgsql
 as $$
 declare
+  v_modulos integer[];
+  v_usuario integer;
   v_perfil integer;
 begin
-  -- Replicas that start together decide one after the other.
+  -- Replicas that start together decide one after the other, and no user is written meanwhile.
   perform pg_advisory_xact_lock(7305511403);
+  perform pg_advisory_xact_lock(7305511404);
 
   if exists (
     select from usuario join perfil on perfil.id = "idPerfil"
@@ -25,21 +28,21 @@ begin
     raise exception using errcode = 'unique_violation', constraint = 'usuario_correo_unico';
   end if;
 
-  -- Users before profiles, as begin_write does.
-  perform from usuario where "strNombreUsuario" = p_nombre for update;
-
+  -- Modules, users and profiles in the order of begin_write.
+  v_modulos := array(select id from modulo order by id for key share);
+  select id into v_usuario from usuario where "strNombreUsuario" = p_nombre for no key update;
   -- By its flag and never by its name, which anybody who may edit profiles can give to one.
   select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
     returning id into v_perfil;
-    perform grant_all_modulos(v_perfil);
+    perform grant_all_modulos(v_perfil, v_modulos);
   end if;
 
   update usuario
   set "idPerfil" = v_perfil, "strPwd" = p_hash, "idEstadoUsuario" = true,
     "versionSesion" = "versionSesion" + 1
-  where "strNombreUsuario" = p_nombre;
+  where id = v_usuario;
   if not found then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
     values (p_nombre, v_perfil, p_hash, p_correo);

@@ -6,7 +6,7 @@ language plpgsql
 as $$
 begin
   perform pg_advisory_xact_lock(7305511405);
-  if begin_write(p_actor, '{}') is not null and is_modulo_de_sistema(p_semejante) then
+  if (begin_write(p_actor, '{}')).limite is not null and is_modulo_de_sistema(p_semejante) then
     perform refuse();
   end if;
 

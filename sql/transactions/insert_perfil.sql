@@ -5,17 +5,17 @@ returns setof perfil
 language plpgsql
 as $$
 declare
+  v_modulos integer[];
   v_perfil perfil;
 begin
-  if begin_write(p_actor, '{}') is not null and p_administrador then
+  v_modulos := array(select id from modulo where p_administrador order by id for key share);
+  if (begin_write(p_actor, '{}')).limite is not null and p_administrador then
     perform refuse();
   end if;
 
   insert into perfil ("strNombrePerfil", "bitAdministrador") values (p_nombre, p_administrador)
   returning * into v_perfil;
-  if p_administrador then
-    perform grant_all_modulos(v_perfil.id);
-  end if;
+  perform grant_all_modulos(v_perfil.id, v_modulos);
   return next v_perfil;
 end
 $$;

@@ -5,11 +5,12 @@ create or replace function insert_permiso(
 ) returns setof permisos_perfil
 language plpgsql
 as $$
-declare
-  v_limit jsonb := begin_write(p_actor, array[p_id_perfil]);
 begin
-  perform check_permiso(v_limit, array[p_id_perfil], p_id_perfil, p_id_modulo, p_agregar, p_editar,
-    p_consulta, p_eliminar, p_detalle);
+  perform begin_write_permiso(p_actor, null, jsonb_build_object(
+    'idPerfil', p_id_perfil, 'idModulo', p_id_modulo, 'bitAgregar', p_agregar,
+    'bitEditar', p_editar, 'bitConsulta', p_consulta, 'bitEliminar', p_eliminar,
+    'bitDetalle', p_detalle
+  ));
 
   return query
     insert into permisos_perfil

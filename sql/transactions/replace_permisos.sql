@@ -1,17 +1,40 @@
 -- Replaces the whole matrix of one profile. `p_permisos`: a JSON array of
 -- {idModulo, bitAgregar, bitEditar, bitConsulta, bitEliminar, bitDetalle}, flags optional.
+-- An unknown module, one that comes twice, and an unknown profile with entries are violations, told
+-- before anything is written.
 -- `p_actor`: see begin_write; refused when the profile holds more than the actor's, or is to.
 create or replace function replace_permisos(p_actor jsonb, p_id_perfil integer, p_permisos jsonb)
 returns void
 language plpgsql
 as $$
 declare
-  v_limit jsonb := begin_write(p_actor, array[p_id_perfil]);
+  v_modulos integer;
+  v_perfiles integer[];
+  v_limit jsonb;
 begin
-  perform refuse_beyond(v_limit, array[p_id_perfil]);
+  -- Whoever adds records locks their modules first: delete_modulo and update_modulo then know all
+  -- the profiles that have some.
+  select count(*) into v_modulos from (
+    select from modulo
+    where id = any(array(
+      select (entrada ->> 'idModulo')::integer
+      from jsonb_array_elements(p_permisos) as entradas (entrada)
+    ))
+    order by id
+    for key share
+  ) as locked;
+  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id_perfil]);
+  perform refuse_beyond(v_limit, v_perfiles);
   perform refuse_granting(v_limit, p_permisos);
 
-  delete from permisos_perfil where "idPerfil" = p_id_perfil;
+  if v_perfiles = '{}' and p_permisos <> '[]' then
+    raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+  end if;
+  if v_modulos <> jsonb_array_length(p_permisos) then
+    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
+  end if;
+
+  delete from permisos_perfil where "idPerfil" = any(v_perfiles);
 
   insert into permisos_perfil
     ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")

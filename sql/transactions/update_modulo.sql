@@ -7,25 +7,26 @@ create or replace function update_modulo(
 language plpgsql
 as $$
 declare
+  v_modulo modulo;
   v_perfiles integer[];
   v_limit jsonb;
-  v_actual text;
 begin
   -- Two modules that trade their names would otherwise wait for each other's.
   perform pg_advisory_xact_lock(7305511405);
-  select perfiles, limite into v_perfiles, v_limit from begin_write_modulo(p_actor, p_id);
+  -- As in delete_modulo: the maps of the profiles that have records for it change.
+  select * into v_modulo from modulo where id = p_id for update;
+  select perfiles, limite into v_perfiles, v_limit from begin_write(
+    p_actor, array(select "idPerfil" from permisos_perfil where "idModulo" = v_modulo.id)
+  );
 
-  select "strNombreModulo" into v_actual from modulo where id = p_id;
-  if not found then
-    return;
-  end if;
-
-  if v_limit is not null and p_nombre <> v_actual and (
-    is_modulo_de_sistema(v_actual) or is_modulo_de_sistema(p_semejante) or v_perfiles <> '{}'
+  if v_limit is not null and p_nombre <> v_modulo."strNombreModulo" and (
+    is_modulo_de_sistema(v_modulo."strNombreModulo") or is_modulo_de_sistema(p_semejante)
+    or v_perfiles <> '{}'
   ) then
     perform refuse();
   end if;
 
-  return query update modulo set "strNombreModulo" = p_nombre where id = p_id returning *;
+  return query
+    update modulo set "strNombreModulo" = p_nombre where id = v_modulo.id returning *;
 end
 $$;

@@ -8,27 +8,26 @@ create or replace function update_perfil(
 language plpgsql
 as $$
 declare
-  v_limit jsonb := begin_write(p_actor, array[p_id]);
-  v_administrador boolean;
+  v_modulos integer[];
+  v_perfiles integer[];
+  v_limit jsonb;
+  v_perfil perfil;
 begin
-  select "bitAdministrador" into v_administrador from perfil where id = p_id;
-  if not found then
-    return;
-  end if;
+  v_modulos := array(select id from modulo where p_administrador order by id for key share);
+  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id]);
+  select * into v_perfil from perfil where id = any(v_perfiles);
 
-  if v_administrador <> p_administrador then
+  if v_perfil."bitAdministrador" <> p_administrador then
     if v_limit is not null then
       perform refuse();
     end if;
-    delete from permisos_perfil where "idPerfil" = p_id;
-    if p_administrador then
-      perform grant_all_modulos(p_id);
-    end if;
+    delete from permisos_perfil where "idPerfil" = v_perfil.id;
+    perform grant_all_modulos(v_perfil.id, v_modulos);
   end if;
 
   return query
     update perfil set "strNombrePerfil" = p_nombre, "bitAdministrador" = p_administrador
-    where id = p_id
+    where id = v_perfil.id
     returning *;
 end
 $$;

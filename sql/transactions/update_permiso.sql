@@ -8,20 +8,18 @@ create or replace function update_permiso(
 language plpgsql
 as $$
 declare
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_perfiles integer[] := begin_write_permiso(p_actor, p_id, jsonb_build_object(
+    'idPerfil', p_id_perfil, 'idModulo', p_id_modulo, 'bitAgregar', p_agregar,
+    'bitEditar', p_editar, 'bitConsulta', p_consulta, 'bitEliminar', p_eliminar,
+    'bitDetalle', p_detalle
+  ));
 begin
-  select perfiles, limite into v_perfiles, v_limit
-  from begin_write_permiso(p_actor, p_id, p_id_perfil);
-  perform check_permiso(v_limit, v_perfiles, p_id_perfil, p_id_modulo, p_agregar, p_editar,
-    p_consulta, p_eliminar, p_detalle);
-
   return query
     update permisos_perfil
     set "idPerfil" = p_id_perfil, "idModulo" = p_id_modulo, "bitAgregar" = p_agregar,
       "bitEditar" = p_editar, "bitConsulta" = p_consulta, "bitEliminar" = p_eliminar,
       "bitDetalle" = p_detalle
-    where id = p_id
+    where id = p_id and "idPerfil" = any(v_perfiles)
     returning *;
 end
 $$;

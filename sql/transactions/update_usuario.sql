@@ -8,7 +8,9 @@ create or replace function update_usuario(
 language plpgsql
 as $$
 begin
-  perform begin_write_usuario(p_actor, p_id, p_id_perfil);
+  if not begin_write_usuario(p_actor, p_id, p_id_perfil) then
+    return;
+  end if;
 
   if p_imagen_url is not null then
     select "imagenPublicId" into reemplazada from usuario where id = p_id;
@@ -23,8 +25,6 @@ begin
     "imagenPublicId" = coalesce(p_imagen_public_id, "imagenPublicId")
   where id = p_id
   returning * into actualizado;
-  if found then
-    return next;
-  end if;
+  return next;
 end
 $$;

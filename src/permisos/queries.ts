@@ -101,7 +101,6 @@ export async function replacePermisos(
   await sql`select replace_permisos(${sql.json(actor)}, ${idPerfil}, ${sql.json(entradas)})`
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
-    .catch(onDuplicate)
 }
 
 function onUnknownReference(code: 'invalid' | 'conflict') {

@@ -4,7 +4,7 @@ language plpgsql
 as $$
 begin
   if p_limit is not null and exists (
-    select from unnest(p_perfiles) as perfiles (id) where not p_limit @> held_by(id)
+    select from unnest(p_perfiles) as perfiles (id) where (p_limit @> held_by(id)) is not true
   ) then
     perform refuse();
   end if;
