@@ -12,7 +12,7 @@ const healthRoutes: RoutePlugin = async (app) => {
 
   /** Asks the database once for all who wait for it: anybody may. */
   function askDatabase() {
-    asked ??= sql`select 1`
+    asked ??= sql`select require_primary()`
       .then(() => {})
       .finally(() => {
         asked = undefined

@@ -45,7 +45,7 @@ export async function findSesion(
       (select "versionPermisos" from perfil where id = ${versionOf ?? null}) as "versionPermisos"
     from usuario
     join perfil on perfil.id = "idPerfil"
-    where usuario.id = ${id} and "idEstadoUsuario" and "versionSesion" = ${ver}
+    where require_primary() and usuario.id = ${id} and "idEstadoUsuario" and "versionSesion" = ${ver}
   `
   return sesion
 }
@@ -64,7 +64,8 @@ export async function findSesionesForOwnMapa(
       "versionPermisos"
     from usuario
     join perfil on perfil.id = "idPerfil"
-    where usuario.id = any(${`{${ids.join(',')}}`}::integer[]) and "idEstadoUsuario"
+    where require_primary() and usuario.id = any(${`{${ids.join(',')}}`}::integer[])
+      and "idEstadoUsuario"
   `
   return new Map(sesiones.map((sesion) => [sesion.id, sesion]))
 }
