@@ -143,8 +143,8 @@ export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise
 }
 
 /**
- * Throws `forbidden` where insertUsuario (`id` null) or updateUsuario would now: asked before an
- * image is uploaded, while what they ask themselves is what counts.
+ * Throws what insertUsuario (`id` null) or updateUsuario would now throw because of the profiles:
+ * asked before a password is hashed or an image uploaded; what they ask themselves is what counts.
  */
 export async function checkUsuarioWrite(
   sql: Sql,
@@ -152,7 +152,9 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  await sql`select begin_write_usuario(${sql.json(actor)}, ${id}, ${idPerfil})`.catch(onRefusal)
+  await sql`select begin_write_usuario(${sql.json(actor)}, ${id}, ${idPerfil})`.catch(
+    onUsuarioFailure,
+  )
 }
 
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'

@@ -83,7 +83,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const { actor, log } = request
       const { imagenBase64, ...usuario } = request.body
-      if (imagenBase64) await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
+      await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd)
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
@@ -114,7 +114,9 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       response: { 200: Respuesta(Type.Optional(Usuario)) },
     },
     handler: async ({ actor, params, body: { imagenBase64, ...usuario }, log }) => {
-      if (imagenBase64) await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
+      if (usuario.strPwd || imagenBase64) {
+        await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
+      }
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
       const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
