@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { testApp } from './app.js'
 
-const { app, call } = await testApp()
+const { app, call, login } = await testApp()
 
 const ask = async (url: string) => {
   const { status, body } = await call('GET', url, undefined, { token: null })
@@ -42,6 +42,28 @@ it('without its database is alive and not ready', async () => {
   const { status, body } = await through.call('GET', '/health/ready')
   expect({ status, body }).toEqual({ status: 503, body: NOT_READY })
   expect((await through.call('GET', '/health/live')).body).toEqual(OK.body)
+})
+
+it('is not said by a server in recovery, which knows no session either', async () => {
+  const { id: idPerfil } = (await call('POST', '/api/perfil', { strNombrePerfil: 'x' })).body.data
+  const usuario = { strNombreUsuario: 'x', strPwd: 'x', strCorreo: 'x@x.es', idPerfil }
+  const { id } = (await call('POST', '/api/usuario', usuario)).body.data
+  const token = await login('x', 'x')
+  await call('DELETE', `/api/usuario/${id}`)
+  const paths = ['/api/perfil/list', `/api/permisos/mis-permisos/${idPerfil}`]
+  const asked = async () =>
+    Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
+  // Asked for what is not there, so that it is the statement that fails and not its row.
+  expect(await asked()).toEqual([401, 401])
+
+  await app.sql`alter function require_primary rename to require_primary_of_old`
+  await app.sql`create function require_primary() returns boolean language plpgsql stable
+    as 'begin raise read_only_sql_transaction; end'`
+  expect((await ask('/health/ready')).body).toEqual(NOT_READY)
+  expect(await asked()).toEqual([500, 500])
+  await app.sql`drop function require_primary`
+  await app.sql`alter function require_primary_of_old rename to require_primary`
+  expect(await asked()).toEqual([401, 401])
 })
 
 it('is no longer ready when it closes, on the connections that are still open', async () => {

@@ -80,3 +80,15 @@ it('names are counted as they are stored', async () => {
     data: { strNombreModulo: 'S'.repeat(254) },
   })
 })
+
+it('is renamed and deleted within the time limit, whoever has records for it', async () => {
+  const { data } = (await call('POST', '/api/modulo', { strNombreModulo: 'de todos' })).body
+  await app.sql`insert into perfil ("strNombrePerfil") select n from generate_series(1, 40000) n`
+  await app.sql`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+    select id, ${data.id}, true from perfil`
+  const url = `/api/modulo/${data.id}`
+  for (const [method, body] of [['PUT', { strNombreModulo: 'otro nombre' }], ['DELETE']] as const) {
+    expect(await call(method, url, body)).toMatchObject({ status: 200, body: { success: true } })
+  }
+  expect(await app.sql`select from permisos_perfil where "idModulo" = ${data.id}`).toEqual([])
+})

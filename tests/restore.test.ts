@@ -1,0 +1,66 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import { expect, inject, it } from 'vitest'
+import { cloneDatabase, testApp } from './app.js'
+
+const run = promisify(execFile)
+const admin = postgres(inject('serverUrl'), { max: 1 })
+const [server] = await admin`select current_setting('server_version_num')::integer / 10000 as major`
+await admin.end()
+const client = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(/\d+/)?.[0]
+/** pg_dump reads no server that is newer than itself. */
+const isUsable = Number(client ?? 0) >= server?.major
+
+async function emptied(how: string) {
+  const url = await cloneDatabase()
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  await sql.unsafe(how)
+  await sql.end()
+  return url
+}
+
+const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
+const MIGRATED = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
+
+/** All that is kept but the versions of the maps, which are new where triggers have run. */
+const content = (sql: postgres.Sql) =>
+  Promise.all([
+    sql`select id, "strNombrePerfil", "bitAdministrador", "numPermisos" from perfil order by id`,
+    sql`select * from modulo order by id`,
+    sql`select * from permisos_perfil order by id`,
+    sql`select * from usuario order by id`,
+    sql`select nombre, aplicada from migracion order by nombre`,
+  ])
+
+it.skipIf(!isUsable).each([
+  ['all of it into an empty database', WITHOUT_SCHEMA, []],
+  ['its data without triggers', MIGRATED, ['--data-only', '--disable-triggers']],
+  ['its data with triggers', MIGRATED, ['--data-only']],
+])(
+  `a backup is restored whole: %s (pg_dump ${client}, server ${server?.major})`,
+  async (_, how, options) => {
+    const { app, config, call } = await testApp()
+    const perfil = { strNombrePerfil: 'otro', bitAdministrador: true }
+    const { id } = (await call('POST', '/api/perfil', perfil)).body.data
+    await call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
+    await call('POST', '/api/permisos/guardar-matriz', {
+      idPerfil: (await call('POST', '/api/perfil', { strNombrePerfil: 'ventas' })).body.data.id,
+      permisos: [{ idModulo: 1, bitEditar: true }, { idModulo: 5 }],
+    })
+    await call('DELETE', `/api/perfil/${id}`)
+    const { stdout: dump } = await run('pg_dump', ['--format=custom', config.databaseUrl], {
+      encoding: 'buffer',
+    })
+
+    const url = await emptied(how)
+    const restoring = run('pg_restore', [...options, '--no-owner', `--dbname=${url}`])
+    restoring.child.stdin?.end(dump)
+    expect((await restoring).stderr).toBe('')
+
+    const restored = await testApp({ DATABASE_URL: url })
+    expect(await content(restored.app.sql)).toEqual(await content(app.sql))
+    const created = await restored.call('POST', '/api/perfil', { strNombrePerfil: 'nuevo' })
+    expect(created.body.data).toMatchObject({ id: id + 2 })
+  },
+)
