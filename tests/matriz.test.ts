@@ -165,6 +165,21 @@ describe('concurrent writers of one matrix', () => {
     })
   })
 
+  it('let a module be renamed meanwhile', async () => {
+    const idPerfil = await insertPerfil('Ocupado')
+    let isRenamed = false
+    const writers = Array.from({ length: WRITERS }, async () => {
+      while (!isRenamed) expect(await save(idPerfil, 3)).toEqual({ status: 200, body: ALL })
+    })
+    const { id = 0, strNombreModulo } = modulos.at(-1) ?? {}
+    for (const name of ['OTRO', strNombreModulo]) {
+      const renamed = await test.call('PUT', `/api/modulo/${id}`, { strNombreModulo: name })
+      expect(renamed.body).toEqual({ success: true, data: { id, strNombreModulo: name } })
+    }
+    isRenamed = true
+    await Promise.all(writers)
+  })
+
   it('get along with changes of the administrator flag', async () => {
     const idPerfil = await insertPerfil('Conmutado')
     const perfil = (bitAdministrador: boolean) => ({

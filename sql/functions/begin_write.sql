@@ -6,7 +6,7 @@
 -- `p_actor`: {id, ver, modulo, accion, enforced}, the session as it was first looked at.
 --
 -- Writers never wait for each other in a circle, as all lock in one order: advisory locks, modules,
--- users, profiles; of each kind by ascending id.
+-- users, profiles by ascending id.
 create or replace function begin_write(
   p_actor jsonb, p_perfiles integer[], out perfiles integer[], out limite jsonb
 )

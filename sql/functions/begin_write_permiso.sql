@@ -9,20 +9,22 @@ as $$
 declare
   v_perfil integer := (p_permiso ->> 'idPerfil')::integer;
   v_actual integer;
-  v_modulo integer;
   v_perfiles integer[];
   v_limit jsonb;
 begin
   -- Nobody else moves this record to another profile meanwhile.
   perform pg_advisory_xact_lock(73055, p_id);
-  select id into v_modulo from modulo where id = (p_permiso ->> 'idModulo')::integer for key share;
+  -- No module goes, or gets another name, meanwhile: see delete_modulo.
+  perform pg_advisory_xact_lock_shared(7305511406);
   select "idPerfil" into v_actual from permisos_perfil where id = p_id;
   select * into v_perfiles, v_limit from begin_write(p_actor, array[v_actual, v_perfil]);
 
   if p_permiso is not null and v_perfil <> all(v_perfiles) then
     raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
   end if;
-  if p_permiso is not null and v_modulo is null then
+  if p_permiso is not null
+    and not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer)
+  then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
   perform refuse_beyond(v_limit, v_perfiles);

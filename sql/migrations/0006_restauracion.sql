@@ -24,5 +24,5 @@ drop function if exists
   check_permiso(
     jsonb, integer[], integer, integer, boolean, boolean, boolean, boolean, boolean
   ),
-  grant_all_modulos(integer), lock_perfiles(integer[], integer[]), lock_usuarios(integer, integer),
+  lock_perfiles(integer[], integer[]), lock_usuarios(integer, integer),
   perfiles_of_modulo(integer);

@@ -9,7 +9,9 @@ declare
   v_perfiles integer[];
   v_limit jsonb;
 begin
-  -- Waits for the records that are being added, and lets no more be: see replace_permisos.
+  -- Waits for the records that are being added, and lets no more be: the profiles that have some
+  -- for this module stay those that they are now.
+  perform pg_advisory_xact_lock(7305511406);
   select * into v_modulo from modulo where id = p_id for update;
   select perfiles, limite into v_perfiles, v_limit from begin_write(
     p_actor, array(select "idPerfil" from permisos_perfil where "idModulo" = v_modulo.id)

@@ -5,7 +5,6 @@ returns boolean
 language plpgsql
 as $$
 declare
-  v_modulos integer[];
   v_usuario integer;
   v_perfil integer;
 begin
@@ -29,14 +28,14 @@ begin
   end if;
 
   -- Modules, users and profiles in the order of begin_write.
-  v_modulos := array(select id from modulo order by id for key share);
+  perform pg_advisory_xact_lock_shared(7305511406);
   select id into v_usuario from usuario where "strNombreUsuario" = p_nombre for no key update;
   -- By its flag and never by its name, which anybody who may edit profiles can give to one.
   select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
     returning id into v_perfil;
-    perform grant_all_modulos(v_perfil, v_modulos);
+    perform grant_all_modulos(v_perfil);
   end if;
 
   update usuario

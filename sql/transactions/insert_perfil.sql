@@ -5,17 +5,19 @@ returns setof perfil
 language plpgsql
 as $$
 declare
-  v_modulos integer[];
   v_perfil perfil;
 begin
-  v_modulos := array(select id from modulo where p_administrador order by id for key share);
+  -- No module goes, or gets another name, meanwhile: see delete_modulo.
+  perform pg_advisory_xact_lock_shared(7305511406);
   if (begin_write(p_actor, '{}')).limite is not null and p_administrador then
     perform refuse();
   end if;
 
   insert into perfil ("strNombrePerfil", "bitAdministrador") values (p_nombre, p_administrador)
   returning * into v_perfil;
-  perform grant_all_modulos(v_perfil.id, v_modulos);
+  if p_administrador then
+    perform grant_all_modulos(v_perfil.id);
+  end if;
   return next v_perfil;
 end
 $$;

@@ -8,21 +8,11 @@ returns void
 language plpgsql
 as $$
 declare
-  v_modulos integer;
   v_perfiles integer[];
   v_limit jsonb;
 begin
-  -- Whoever adds records locks their modules first: delete_modulo and update_modulo then know all
-  -- the profiles that have some.
-  select count(*) into v_modulos from (
-    select from modulo
-    where id = any(array(
-      select (entrada ->> 'idModulo')::integer
-      from jsonb_array_elements(p_permisos) as entradas (entrada)
-    ))
-    order by id
-    for key share
-  ) as locked;
+  -- No module goes, or gets another name, meanwhile: see delete_modulo.
+  perform pg_advisory_xact_lock_shared(7305511406);
   select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id_perfil]);
   perform refuse_beyond(v_limit, v_perfiles);
   perform refuse_granting(v_limit, p_permisos);
@@ -30,7 +20,13 @@ begin
   if v_perfiles = '{}' and p_permisos <> '[]' then
     raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
   end if;
-  if v_modulos <> jsonb_array_length(p_permisos) then
+  if jsonb_array_length(p_permisos) <> (
+    select count(*) from modulo
+    where id in (
+      select (entrada ->> 'idModulo')::integer
+      from jsonb_array_elements(p_permisos) as entradas (entrada)
+    )
+  ) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 

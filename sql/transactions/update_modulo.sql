@@ -14,6 +14,7 @@ begin
   -- Two modules that trade their names would otherwise wait for each other's.
   perform pg_advisory_xact_lock(7305511405);
   -- As in delete_modulo: the maps of the profiles that have records for it change.
+  perform pg_advisory_xact_lock(7305511406);
   select * into v_modulo from modulo where id = p_id for update;
   select perfiles, limite into v_perfiles, v_limit from begin_write(
     p_actor, array(select "idPerfil" from permisos_perfil where "idModulo" = v_modulo.id)

@@ -8,12 +8,12 @@ create or replace function update_perfil(
 language plpgsql
 as $$
 declare
-  v_modulos integer[];
   v_perfiles integer[];
   v_limit jsonb;
   v_perfil perfil;
 begin
-  v_modulos := array(select id from modulo where p_administrador order by id for key share);
+  -- No module goes, or gets another name, meanwhile: see delete_modulo.
+  perform pg_advisory_xact_lock_shared(7305511406);
   select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id]);
   select * into v_perfil from perfil where id = any(v_perfiles);
 
@@ -22,7 +22,9 @@ begin
       perform refuse();
     end if;
     delete from permisos_perfil where "idPerfil" = v_perfil.id;
-    perform grant_all_modulos(v_perfil.id, v_modulos);
+    if p_administrador then
+      perform grant_all_modulos(v_perfil.id);
+    end if;
   end if;
 
   return query
