@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import Fastify from 'fastify'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { guardRoutes } from '../src/auth/access.js'
 import { ADMIN, PNG, testApp } from './app.js'
 
@@ -331,12 +331,18 @@ describe('rule 2: users', () => {
     await expectRefused('PUT', url, editado(world.propio))
   })
 
-  it('uploads no image for what it refuses', async () => {
+  it('hashes no password and uploads no image for what it refuses', async () => {
+    const hash = vi.spyOn(app.passwords, 'hash')
     const uploads = service.images.uploads.length
+    await expectRefused('POST', '/api/usuario', nuevo(world.fuerte))
+    const taken = editado(world.fuerte, { strPwd: 'tomada' })
+    await expectRefused('PUT', `/api/usuario/${world.victima}`, taken)
     await expectRefused('POST', '/api/usuario', { ...nuevo(world.fuerte), imagenBase64: PNG })
     const stolen = editado(world.fuerte, { imagenBase64: PNG })
     await expectRefused('PUT', `/api/usuario/${world.victima}`, stolen)
     expect(service.images.uploads.length).toBe(uploads)
+    expect(hash).not.toHaveBeenCalled()
+    hash.mockRestore()
   })
 
   it('lets the caller create users in, and edit those of, profiles that hold no more', async () => {
