@@ -60,7 +60,7 @@ export async function cloneDatabase() {
  */
 export async function testApp(env: Record<string, string> = {}) {
   const captcha = await startCaptcha()
-  const images = await startImageHost({ cloudName: 'nube', apiKey: 'clave', apiSecret: 'secreto' })
+  const images = await startImageHost()
   const logStream = new PassThrough()
   let log = ''
   logStream.on('data', (chunk) => {

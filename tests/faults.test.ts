@@ -33,7 +33,6 @@ async function timed(test: Service, method: Method, url: string, body?: object) 
   return { answer: { status, body: answer }, ms: Date.now() - since }
 }
 
-const ACCOUNT = { cloudName: 'nube', apiKey: 'clave', apiSecret: 'secreto' }
 const cloudinaryUrl = (address: string) =>
   `cloudinary://clave:secreto@nube?upload_prefix=${encodeURIComponent(address)}`
 
@@ -59,7 +58,7 @@ async function listen(listener: RequestListener) {
 }
 
 describe('the database', () => {
-  const dataDir = join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
+  const folder = join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
   const settings = { fsync: 'off' }
   let server: PostgresServer
   let test: Service
@@ -67,11 +66,11 @@ describe('the database', () => {
   let duringUpload = async () => {}
 
   beforeAll(async () => {
-    server = await startPostgres({ dataDir, settings })
+    server = await startPostgres({ folder, settings })
     const sql = postgres(server.url, { max: 1, onnotice: () => {} })
     await migrate(sql)
     await sql.end()
-    images = await startImageHost(ACCOUNT)
+    images = await startImageHost()
     const proxy = await listen(async (request, response) => {
       if (request.url?.endsWith('/upload')) await duringUpload()
       await forward(images.url, request, response)
@@ -82,7 +81,8 @@ describe('the database', () => {
   afterAll(async () => {
     await images?.close()
     await server?.stop()
-    await rm(dataDir, { recursive: true, force: true })
+    await rm(server.folder, { recursive: true })
+    await rm(folder, { force: true })
   })
 
   /** Calls every endpoint at once and expects the failure that the contract gives each in time. */
@@ -170,7 +170,7 @@ describe('the database', () => {
 
     const { port } = server
     await server.stop()
-    server = await startPostgres({ dataDir, port, settings })
+    server = await startPostgres({ folder, port, settings })
     await expectRecovery()
   })
 
@@ -178,7 +178,7 @@ describe('the database', () => {
     const results = await underLoad(async () => {
       const { port } = server
       await server.stop()
-      server = await startPostgres({ dataDir, port, settings })
+      server = await startPostgres({ folder, port, settings })
       await sleep(500)
     })
     expectContract(results)
@@ -376,7 +376,7 @@ describe('the image host', () => {
   let images: Awaited<ReturnType<typeof startImageHost>>
 
   beforeAll(async () => {
-    images = await startImageHost(ACCOUNT)
+    images = await startImageHost()
     closeAtEnd(images.close)
     const url = await listen(async (request, response) => {
       paths.push(request.url ?? '')

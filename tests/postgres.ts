@@ -87,9 +87,9 @@ async function startContainer(): Promise<Server> {
 }
 
 async function startEmbedded(reason: string): Promise<Server> {
-  const dataDir = join(tmpdir(), `llavero-test-${randomBytes(6).toString('hex')}`)
+  const folder = join(tmpdir(), `llavero-test-${randomBytes(6).toString('hex')}`)
   const server = await startPostgres({
-    dataDir,
+    folder,
     settings: { fsync: 'off', max_connections: '300' },
   })
   return {
@@ -97,7 +97,8 @@ async function startEmbedded(reason: string): Promise<Server> {
     url: server.url,
     stop: async () => {
       await server.stop()
-      await rm(server.dataDir, { recursive: true, force: true })
+      await rm(server.folder, { recursive: true })
+      await rm(folder, { force: true })
     },
   }
 }

@@ -53,7 +53,7 @@ const usuario = (strNombreUsuario: string) => ({
 
 /** Does all that the log is to tell of. */
 async function fillLog() {
-  const badHost = await startImageHost({ cloudName: 'nube', apiKey: 'clave', apiSecret: 'x' })
+  const badHost = await startImageHost()
   closeAtEnd(badHost.close)
   tokens.push(test.adminToken)
   const json = { headers: { 'content-type': 'application/json' } }

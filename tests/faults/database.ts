@@ -14,15 +14,15 @@ afterAll(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-/** The name for a data folder that is not there yet. */
-export const newDataDir = () => join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
+/** The name for a server's folder that is not there yet. */
+export const newFolder = () => join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
 
 /**
  * A PostgreSQL of this file's own, as careful with the disk as in production, which can be killed,
  * frozen and started again on the same port. Gone with its data after the file's tests.
  */
-export async function startDatabase(settings: Record<string, string> = {}, dataDir = newDataDir()) {
-  let server = await startPostgres({ dataDir, settings })
+export async function startDatabase(settings: Record<string, string> = {}, folder = newFolder()) {
+  let server = await startPostgres({ folder, settings })
   const { port, url } = server
   let frozen: number[] = []
   const thaw = () => {
@@ -31,12 +31,14 @@ export async function startDatabase(settings: Record<string, string> = {}, dataD
   closing.push(async () => {
     thaw()
     await server.stop()
-    await rm(server.dataDir, { recursive: true, force: true })
+    await rm(server.folder, { recursive: true })
+    await rm(folder, { force: true })
   })
 
   return {
     port,
     url,
+    folder: server.folder,
     dataDir: server.dataDir,
     /** All of its processes at once, as when the machine loses power; gone when this resolves. */
     async kill() {
@@ -52,7 +54,7 @@ export async function startDatabase(settings: Record<string, string> = {}, dataD
     },
     /** Resolves when it accepts connections. */
     async start() {
-      server = await startPostgres({ dataDir, port, settings })
+      server = await startPostgres({ folder, port, settings })
     },
     async stop() {
       await server.stop()

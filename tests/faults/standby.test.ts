@@ -3,23 +3,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { COMPILED, launch, SECRETS } from '../service.js'
-import { connectTo, type Database, newDataDir, startDatabase } from './database.js'
+import { connectTo, type Database, newFolder, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
 /** A primary and a standby that has everything that the primary has answered. */
 async function startPair() {
   const first = await startDatabase()
   await first.stop()
-  const dataDir = newDataDir()
+  const folder = newFolder()
   const copy = promisify(execFile)
-  await copy('cp', ['-a', first.dataDir, dataDir])
+  await copy('cp', ['-a', first.folder, folder])
   // Owned by whom the server runs as.
-  await copy('cp', ['-a', `${dataDir}/PG_VERSION`, `${dataDir}/standby.signal`])
+  await copy('cp', ['-a', `${folder}/data/PG_VERSION`, `${folder}/data/standby.signal`])
   await first.start()
   const { password } = new URL(first.url)
   const standby = await startDatabase(
     { primary_conninfo: `host=127.0.0.1 port=${first.port} user=postgres password=${password}` },
-    dataDir,
+    folder,
   )
   const sql = connectTo(first.url)
   await sql`alter system set synchronous_standby_names = '*'`

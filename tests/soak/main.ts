@@ -34,12 +34,7 @@ if (!(seconds >= 30)) {
 }
 
 const bench = await startBench({ seconds: 3 })
-const images = await startImageHost({
-  cloudName: 'nube',
-  apiKey: 'clave',
-  apiSecret: 'secreto',
-  dir: join(bench.folder, 'images'),
-})
+const images = await startImageHost({ dir: join(bench.folder, 'images') })
 const sql = openDatabase(bench.database.url)
 const stop = () =>
   bench.stop().finally(() => Promise.all([images.close(), sql.end({ timeout: 1 })]))
