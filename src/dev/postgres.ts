@@ -98,7 +98,7 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string
       if (log.includes('system is ready to accept')) done()
     })
     const reasons = () => log.match(/(?<=(FATAL|PANIC|HINT): +)\S.+/g) ?? [log.trim()]
-    exited.then(() => fail(new Error(reasons().join(' '))), fail)
+    exited.then(() => fail(new Error(reasons().join('. '))), fail)
   })
   return {
     pid: Number(child.pid),
