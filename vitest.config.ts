@@ -5,8 +5,10 @@ export default defineConfig({
     include: ['tests/*.test.ts'],
     globalSetup: 'tests/postgres.ts',
     setupFiles: 'tests/setup.ts',
+    // By itself it leaves one core to others: on two, one file at a time.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    coverage: { include: ['src/**'], exclude: ['src/dev/main.ts'], reporter: ['text'] },
+    expect: { poll: { timeout: 5000 } },
   },
 })

@@ -1,30 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { Readable, type Writable } from 'node:stream'
-import Fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
-import { answerFailures, notFound, refuse, UNREADABLE } from './answers.js'
-import { auditWrites } from './audit.js'
+import type { Writable } from 'node:stream'
+import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
 import { type Passwords, startPasswords } from './auth/password.js'
 import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
-import { parseJsonBodies } from './body.js'
 import type { Config } from './config.js'
-import { maxConnections } from './descriptors.js'
-import docs from './docs.js'
-import headers, { API_HEADERS } from './headers.js'
-import healthRoutes from './health.js'
-import { logAnswer, logOptions, logRequests } from './log.js'
-import metrics from './metrics.js'
+import { openPool, type Pool } from './database/pool.js'
+import { auditWrites } from './http/audit.js'
+import docs, { documentFailures } from './http/docs.js'
+import { answerFailures, notFound, refuseRequest } from './http/failures.js'
+import headers from './http/headers.js'
+import healthRoutes from './http/health.js'
+import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
+import { logOptions, logRequests } from './http/log.js'
+import metrics from './http/metrics.js'
+import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
-import { shedOverload } from './overload.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
-import { boundPipelines } from './pipeline.js'
-import { openPool, type Pool } from './pool.js'
 import { type Imagenes, imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
-import { checkPathsFirst, validatorCompiler } from './validation.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -33,20 +30,14 @@ declare module 'fastify' {
     verifyCaptcha: VerifyCaptcha
     imagenes: Imagenes
     /** Whether the service is about to stop: it is not ready any more. */
-    leaving: boolean
+    isStopping: boolean
   }
 }
 
 /** The longest request header, and with it the longest id in a path. */
 const MAX_HEADER = 16_384
-
-/**
- * In milliseconds: the longest that a request may take to come in, the longest that its headers may
- * and how often both are looked after, and the longest that its answer may take to be read.
- */
-const REQUEST_TIMEOUT = 120_000
-const HEADERS_LIMITS = { headersTimeout: 15_000, connectionsCheckingInterval: 5000 }
-const ANSWER_TIMEOUT = 60_000
+/** How long a request may take to come in, and its headers alone, in milliseconds. */
+const TIMEOUTS = { requestTimeout: 120_000, headersTimeout: 15_000 }
 
 /**
  * The whole service, not listening yet. Closing it ends the pool and the threads that it opened.
@@ -57,85 +48,58 @@ export async function buildApp(
   { logStream }: { logStream?: Writable | undefined } = {},
 ): Promise<FastifyInstance> {
   const app = Fastify({
-    logger: logOptions(config.logLevel, logStream),
+    logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
-    trustProxy: config.trustProxy,
+    trustProxy: config.TRUST_PROXY,
+    bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: MAX_HEADER },
-    http: { maxHeaderSize: MAX_HEADER, ...HEADERS_LIMITS },
-    requestTimeout: REQUEST_TIMEOUT,
+    http: { maxHeaderSize: MAX_HEADER, ...TIMEOUTS },
+    requestTimeout: TIMEOUTS.requestTimeout,
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,
-    clientErrorHandler: refuse,
-    // A path that can't be decoded: no hook runs for it.
-    frameworkErrors: (_error, request, reply: FastifyReply) => {
-      reply.code(400).headers({ ...API_HEADERS, 'x-request-id': request.id })
-      reply.send(UNREADABLE)
-      logAnswer(request, reply)
-    },
+    frameworkErrors: refuseRequest,
   })
 
-  // Node's own answer to an expectation other than 100-continue is a bare 417.
-  app.server.on('checkExpectation', (request, response) => {
-    app.server.emit('request', request, response)
-  })
-
-  const connections = maxConnections()
-  if (connections) app.server.maxConnections = connections
-
-  const sql = await openPool(config, (err) => app.log.warn({ err }, 'no host of the database'))
+  const sql = openPool(config)
   const passwords = startPasswords()
   app.addHook('onClose', async () => {
-    await Promise.all([sql.end({ timeout: 1 }), passwords.close()])
+    await Promise.all([sql.end(), passwords.close()])
   })
   app.decorate('sql', sql)
   app.decorate('passwords', passwords)
   app.decorate('verifyCaptcha', captchaVerifier(config))
-  app.decorate('imagenes', imageHost(config.cloudinary))
-  app.decorate('leaving', false)
-  app.addHook('preClose', async () => {
-    app.leaving = true
-  })
+  app.decorate('imagenes', imageHost(config.CLOUDINARY_URL))
+  app.decorate('isStopping', false)
 
-  app.setValidatorCompiler(validatorCompiler)
-  checkPathsFirst(app)
-  parseJsonBodies(app, config.bodyLimit)
-  answerFailures(app, config.bodyLimit)
-  boundPipelines(app)
+  validateRequests(app)
+  parseJsonBodies(app)
+  answerFailures(app)
   logRequests(app)
-  limitAnswers(app)
-  if (config.metrics) await app.register(metrics, config)
+  if (config.METRICS === 'true') {
+    await app.register(metrics, { waitingHashes: passwords.waiting })
+  }
   await app.register(authPlugin, config)
-  await app.register(headers, { corsOrigin: config.corsOrigin })
-  // Whatever comes with it is not looked at.
-  app.addHook('onRequest', ({ is404 }, _reply, done) => done(is404 ? notFound() : undefined))
+  await app.register(headers, { origins: config.CORS_ORIGIN })
+  app.addHook('onRequest', async ({ is404 }) => {
+    // Whatever comes with it is not looked at.
+    if (is404) throw notFound()
+  })
   await app.register(docs)
+  app.register(healthRoutes, { prefix: '/health' })
 
-  await app.register(async (guarded) => {
-    await shedOverload(guarded)
-    guardRoutes(guarded, config)
-    auditWrites(guarded)
-    guarded.register(healthRoutes, { prefix: '/health' })
-    guarded.register(authRoutes, { prefix: '/api/auth', loginRateLimit: config.loginRateLimit })
-    guarded.register(usuarioRoutes, { prefix: '/api/usuario' })
-    guarded.register(perfilRoutes, { prefix: '/api/perfil' })
-    guarded.register(moduloRoutes, { prefix: '/api/modulo' })
-    guarded.register(permisosRoutes, { prefix: '/api/permisos' })
+  const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
+  await app.register(async (api) => {
+    await limitLoad(api, imageLimit)
+    guardRoutes(api, config)
+    auditWrites(api)
+    documentFailures(api)
+    api.register(authRoutes, { prefix: '/api/auth', loginRateLimit: config.LOGIN_RATE_LIMIT })
+    api.register(usuarioRoutes, { prefix: '/api/usuario', imageLimit })
+    api.register(perfilRoutes, { prefix: '/api/perfil' })
+    api.register(moduloRoutes, { prefix: '/api/modulo' })
+    api.register(permisosRoutes, { prefix: '/api/permisos' })
   })
   await app.ready()
   return app
-}
-
-/** Cuts the connection of a client that does not take its answer in time, however slowly it reads. */
-function limitAnswers(app: FastifyInstance) {
-  app.addHook('onSend', (_request, { raw }, payload, done) => {
-    // The timer would keep what a client that has gone had sent, and nobody would close a file.
-    if (raw.destroyed) {
-      if (payload instanceof Readable) payload.destroy()
-      return done()
-    }
-    const timer = setTimeout(() => raw.destroy(), ANSWER_TIMEOUT).unref()
-    raw.once('close', () => clearTimeout(timer))
-    done()
-  })
 }

@@ -1,40 +1,66 @@
-import { ConfigError, loadConfig } from './config.js'
-import type { Service } from './serve.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { type Config, ConfigError, loadConfig } from './config.js'
+import { migrate } from './database/migrations.js'
+import { openConnection } from './database/pool.js'
+import { ensureAdministrador } from './usuario/administrador.js'
 
-/** The latest that the process ends after a signal, in milliseconds. */
+/**
+ * In milliseconds: how long it is not ready before it refuses connections, how long idle ones then
+ * stay, and when the process ends at the latest.
+ */
+const NOTICE = 500
+const IDLE_GRACE = 2000
 const EXIT_DEADLINE = 9000
 
-let service: Service | undefined
-let stopping = false
+let app: FastifyInstance | undefined
 
-/** Before the service is up there is nothing to finish: what a migration has begun is undone. */
-function stop() {
-  if (stopping) return
-  stopping = true
-  setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
-  Promise.resolve(service?.close()).then(
-    () => process.exit(0),
-    () => process.exit(1),
-  )
-}
 // In a container nobody else ends the process.
-process.on('SIGTERM', stop)
-process.on('SIGINT', stop)
-process.on('SIGHUP', stop)
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
 
 try {
-  const config = loadConfig(process.env)
-  // Not before the configuration is known to be good: the image SDK reads CLOUDINARY_URL when it
-  // is imported, and throws at one that it does not like.
-  const { serve } = await import('./serve.js')
-  service = await serve(config)
+  app = await start(loadConfig(process.env))
 } catch (error) {
-  const text = error instanceof ConfigError ? error.message : describe(error)
+  // A database's connection error has its address but never the password.
+  const { message, stack } = error as Error
+  const text = error instanceof ConfigError ? message : stack
   process.stderr.write(`llavero cannot start\n${text}\n`)
   process.exit(1)
 }
 
-/** A database's connection error has its address but never the password. */
-function describe(error: unknown) {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+/** Migrations, the first administrator, then listening. */
+async function start(config: Config) {
+  // Not before the configuration is known to be good: the image SDK reads CLOUDINARY_URL when it
+  // is imported, and throws at one that it does not like.
+  const { buildApp } = await import('./app.js')
+  const app = await buildApp(config)
+  const connection = await openConnection(config)
+  const applied = await migrate(connection)
+  app.log.info({ applied }, 'database is up to date')
+  await ensureAdministrador(connection, app, config)
+  await connection.end()
+  await app.listen({ host: config.HOST, port: config.PORT })
+  return app
+}
+
+/**
+ * Finishes what is in flight so that a proxy in front sees no request fail: it may not repeat a POST
+ * whose connection is cut. New connections are refused, which it takes to another replica; those
+ * that it keeps end with their next answer, or once they have long been idle.
+ */
+async function stop() {
+  setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
+  // Before the service is up there is nothing to finish: what a migration has begun is undone.
+  if (app) {
+    app.isStopping = true
+    await sleep(NOTICE)
+    const { server } = app
+    const closeIdle = server.closeIdleConnections.bind(server)
+    // Closing the server would cut them at once.
+    server.closeIdleConnections = () => {}
+    setTimeout(closeIdle, IDLE_GRACE)
+    await app.close()
+  }
+  process.exit(0)
 }

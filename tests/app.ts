@@ -77,7 +77,11 @@ export async function testApp(env: Record<string, string> = {}) {
     ...env,
   })
   const app = await buildApp(config, { logStream })
-  await ensureAdministrador(app, ADMIN)
+  await ensureAdministrador(app.sql, app, {
+    ADMIN_USERNAME: ADMIN.strNombreUsuario,
+    ADMIN_PASSWORD: ADMIN.strPwd,
+    ADMIN_EMAIL: ADMIN.strCorreo,
+  })
   closeAtEnd(async () => {
     await app.close()
     await Promise.all([captcha.close(), images.close()])

@@ -1,27 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 
-/** What section 4 of the contract lists. */
-const OPERATIONS = [
-  'POST /api/auth/login',
-  'GET /api/permisos',
-  'POST /api/permisos',
-  'PUT /api/permisos/{id}',
-  'DELETE /api/permisos/{id}',
-  'GET /api/permisos/mis-permisos/{idPerfil}',
-  'GET /api/permisos/por-perfil/{idPerfil}',
-  'POST /api/permisos/guardar-matriz',
-  'GET /api/perfil',
-  'GET /api/perfil/list',
-  'PUT /api/perfil/{id}',
-  'GET /api/modulo',
-  'GET /api/modulo/list',
-  'POST /api/modulo',
-  'PUT /api/modulo/{id}',
-  'POST /api/usuario',
-  'PUT /api/usuario/{id}',
-]
-
 const { app } = await testApp()
 const source = (await app.inject('/docs/json')).body
 const document: any = JSON.parse(source)
@@ -79,9 +58,8 @@ describe('/docs/json', () => {
     ).toEqual([])
   })
 
-  it('has every route of the application, those of the contract among them', () => {
+  it('has every route of the application', () => {
     expect(documented().toSorted()).toEqual(routed().toSorted())
-    expect(documented()).toEqual(expect.arrayContaining(OPERATIONS))
   })
 
   it('has no path with a slash at its end, though one is taken', async () => {
@@ -95,39 +73,17 @@ describe('/docs/json', () => {
     }
   })
 
-  it('gives every operation a summary', () => {
-    const without = documented().filter((name) => !/\S/.test(operation(name).summary ?? ''))
-    expect(without).toEqual([])
-  })
-
-  it('shows the 401 of every operation', () => {
-    const without = documented().filter((name) => !operation(name).responses[401])
-    expect(without).toEqual([])
-  })
-
-  it('shows what a body is refused for, where none is asked for too', () => {
-    const without = documented().filter((name) => {
-      const { requestBody, responses } = operation(name)
+  it('shows a summary, a 401, and what a body is refused for, of every operation', () => {
+    for (const name of documented()) {
+      const { summary, requestBody, responses } = operation(name)
       // The two with an image have the 500 of the contract for a body too large.
-      const tooLarge = requestBody && name.includes('usuario') ? 500 : 413
-      return !name.startsWith('GET') && [400, 415, tooLarge].some((status) => !responses[status])
-    })
-    expect(without).toEqual([])
-  })
-
-  it('shows both failure bodies where the contract has them', () => {
-    const schemaOf = (name: string, status: number) =>
-      resolve(operation(name).responses[status].content['application/json'].schema)
-    const failureA = { required: ['statusCode', 'message'], type: 'object' }
-    const failureB = { required: ['success', 'message'], type: 'object' }
-
-    expect(schemaOf('GET /api/perfil/list', 500)).toMatchObject(failureA)
-    expect(schemaOf('GET /api/perfil', 500)).toMatchObject(failureB)
-    expect(schemaOf('GET /api/modulo', 500)).toMatchObject(failureB)
-    for (const name of ['POST /api/modulo', 'PUT /api/modulo/{id}']) {
-      const either = schemaOf(name, 200)
-      const bodies = (either.anyOf ?? either.oneOf).map(resolve)
-      expect(bodies).toContainEqual(expect.objectContaining(failureB))
+      const tooLarge = requestBody && name.includes('usuario') ? '500' : '413'
+      const statuses = name.startsWith('GET') ? ['401'] : ['400', '401', '415', tooLarge]
+      expect({ name, summary, statuses: Object.keys(responses) }).toEqual({
+        name,
+        summary: expect.stringMatching(/\S/),
+        statuses: expect.arrayContaining(statuses),
+      })
     }
   })
 
@@ -178,6 +134,3 @@ const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
 
 /** Only what has no use here: nothing generates code from the names of operations. */
 const RULES = { 'operation-operationId': 'off', 'info-license': 'off' } as const
-
-const resolve = (schema: any): any =>
-  schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema

@@ -2,170 +2,243 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyBaseLogger } from 'fastify'
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { DatabaseSilence } from '../src/db.js'
-import { type Imagenes, imageHost, storeWithImagen } from '../src/usuario/imagen.js'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { PNG, testApp } from './app.js'
+import { closeAtEnd } from './cleanup.js'
+import { A, INTERNAL, NOT_UPDATED, usuario } from './endpoints.js'
 
-/** What the host does with the request at hand, and what it has been asked for. */
-let respond: RequestListener
-let asked: { url: string; body: string }[] = []
-const host = createServer(async (request, response) => {
-  asked.push({ url: request.url ?? '', body: await text(request) })
-  respond(request, response)
-}).listen(0, '127.0.0.1')
-await once(host, 'listening')
-afterAll(() => host.close())
-const prefix = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
-const { call, readLog } = await testApp({
-  CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
-})
+const NOT_UPLOADED = A(500, 'No se pudo subir la imagen')
+const EMAIL_TAKEN = A(500, 'El correo electrónico ya está registrado')
 
-const USUARIO = {
-  strNombreUsuario: 'a',
-  idPerfil: 1,
-  strPwd: 'x',
-  strCorreo: 'a@x.es',
-  imagenBase64: PNG,
+type Service = Awaited<ReturnType<typeof testApp>>
+
+const cloudinaryUrl = (address: string) =>
+  `cloudinary://clave:secreto@nube?upload_prefix=${address}`
+
+async function send(service: Service, method: 'POST' | 'PUT', id: number | '', body: object) {
+  const url = id === '' ? '/api/usuario' : `/api/usuario/${id}`
+  const answer = await service.call(method, url, body)
+  return { status: answer.status, body: answer.body }
 }
 
-/** The status of a create with an image, and the log lines that came of it. */
-async function create(listener: RequestListener) {
-  respond = listener
-  asked = []
-  const before = readLog().length
-  const { status, body } = await call('POST', '/api/usuario', USUARIO)
-  const lines = readLog().slice(before).trim().split('\n')
-  return { answer: { status, body }, log: lines.map((line) => JSON.parse(line)) }
-}
-const NOT_UPLOADED = {
-  status: 500,
-  body: { statusCode: 500, message: 'No se pudo subir la imagen' },
-}
-const reasons = (log: any[]) => log.filter(({ msg }) => msg === 'upload').map(({ err }) => err)
+const imagenBase64 = PNG
+const ANA = usuario('ana', { imagenBase64 })
+const EVA = usuario('eva', { imagenBase64: undefined })
 
-it('an upload may take a while', async () => {
-  const { answer } = await create((_, response) => {
-    const answer = { public_id: 'usuarios_corp/x', secure_url: 'https://x/x.png' }
-    setTimeout(() => response.end(JSON.stringify(answer)), 300)
-  })
-  expect(answer).toMatchObject({ status: 200, body: { data: { imagenUrl: 'https://x/x.png' } } })
-  await call('DELETE', `/api/usuario/${answer.body.data.id}`)
-  await expect.poll(() => asked).toHaveLength(2)
-})
+describe('the image', () => {
+  let service: Service
+  let images: Service['images']
+  const create = async (body: object) => (await send(service, 'POST', '', body)).body.data
+  const isHosted = async (url: string) => (await fetch(url)).status === 200
+  const uploaded = () => images.uploads.map(({ publicId }) => publicId)
 
-describe('an upload that fails', () => {
-  it('is logged with its reason, but nothing of an image that the host quotes', async () => {
-    const { answer, log } = await create((_, response) => {
-      response.writeHead(400).end(JSON.stringify({ error: { message: `Invalid file ${PNG}` } }))
-    })
-    expect(answer).toEqual(NOT_UPLOADED)
-    expect(reasons(log)).toMatchObject([{ message: 'image host: Invalid file data:… (400)' }])
-    expect(readLog()).not.toContain(PNG.slice(22, 40))
-    // There is nothing to take back.
-    await sleep(50)
-    expect(asked.map(({ url }) => url)).toEqual(['/v1_1/nube/image/upload'])
+  beforeEach(async () => {
+    service ??= await testApp()
+    images = service.images
+    await service.app.sql`delete from usuario where id > 1`
+    images.uploads.length = 0
+    images.destroyed.length = 0
   })
 
-  it('is logged in 200 characters at most', async () => {
-    const { log } = await create((_, response) => {
-      response.writeHead(400).end(JSON.stringify({ error: { message: 'x'.repeat(300) } }))
-    })
-    expect(reasons(log)).toMatchObject([{ message: `image host: ${'x'.repeat(200)} (400)` }])
+  it('goes to usuarios_corp, at most 1000 px wide, and its address to imagenUrl', async () => {
+    const { id, imagenUrl } = await create(ANA)
+    expect(images.uploads).toEqual([
+      {
+        publicId: expect.stringMatching(/^usuarios_corp\/[^/]+$/),
+        transformation: 'c_limit,q_auto,w_1000',
+      },
+    ])
+    expect(await isHosted(imagenUrl)).toBe(true)
+
+    const { data } = (await send(service, 'PUT', id, ANA)).body
+    expect(data.imagenUrl).not.toBe(imagenUrl)
+    expect(await isHosted(data.imagenUrl)).toBe(true)
+    expect(images.uploads[1]).toEqual({ ...images.uploads[0], publicId: expect.any(String) })
+    // The one that was replaced is not kept.
+    await expect.poll(() => images.destroyed).toEqual(uploaded().slice(0, 1))
+    for (const imagenBase64 of [undefined, null, '']) {
+      const kept = (await send(service, 'PUT', id, { ...ANA, imagenBase64 })).body.data
+      expect(kept.imagenUrl).toBe(data.imagenUrl)
+    }
+    expect(images.uploads).toHaveLength(2)
+    await service.call('DELETE', `/api/usuario/${id}`)
+    await expect.poll(() => images.destroyed).toEqual(uploaded())
   })
 
   it.each([
-    [200, '{}', 'nonsense'],
-    [200, '5', 'nonsense'],
-    [200, '{"secure_url":"https://x"}', 'nonsense'],
-    [200, '{"public_id":"x","secure_url":1}', 'nonsense'],
-    [200, '{"secure_url":', expect.stringMatching(/ \(200\)$/)],
-    [500, '{"error":{"message":"Internal"}}', 'Internal (500)'],
-    [504, '<html>', expect.stringMatching(/ \(504\)$/)],
-  ])('with %i and %s is taken back, for it may have been done', async (status, body, reason) => {
-    const { answer, log } = await create((request, response) => {
-      if (request.url?.endsWith('/upload')) response.writeHead(status).end(body)
-      else response.end('{"result":"ok"}')
+    'data:image/svg+xml;base64,PHN2Zz4',
+    'data:image/svg+xml;base64,PHN2\nZz4=\n',
+    PNG.replace(';base64', ';charset=utf-8;base64'),
+  ])('may be %j', async (imagenBase64) => {
+    expect(await create({ ...EVA, imagenBase64 })).toMatchObject({
+      imagenUrl: expect.stringMatching(/^http/),
     })
-    expect(answer).toEqual(NOT_UPLOADED)
-    const message = typeof reason === 'string' ? `image host: ${reason}` : reason
-    expect(reasons(log)).toMatchObject([{ message }])
-    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
   })
 
-  it('for want of a connection says why', async () => {
-    const none = 'cloudinary://clave:secreto@nube?upload_prefix=http://127.0.0.1:1'
-    const own = await testApp({ CLOUDINARY_URL: none })
-    const { status, body } = await own.call('POST', '/api/usuario', USUARIO)
-    expect({ status, body }).toEqual(NOT_UPLOADED)
-    expect(own.readLog()).toContain('"message":"image host: ECONNREFUSED"')
+  it('is not removed where the service has not uploaded it', async () => {
+    const { id } = await create(EVA)
+    await service.app.sql`update usuario set "imagenUrl" = 'https://otro/x.png' where id = ${id}`
+    await service.call('DELETE', `/api/usuario/${id}`)
+    const ana = await create(ANA)
+    await service.call('DELETE', `/api/usuario/${ana.id}`)
+    await expect.poll(() => images.destroyed).toEqual(uploaded())
+    expect(service.readLog()).not.toContain('image not removed')
   })
 
-  it('without an answer is taken back, for it may have been done', async () => {
-    const { answer } = await create((request, response) => {
-      if (request.url?.endsWith('/upload')) request.socket.destroy()
-      else response.end('{"result":"ok"}')
-    })
-    expect(answer).toEqual(NOT_UPLOADED)
-    await expect
-      .poll(() => asked.map(({ url }) => url))
-      .toEqual(['/v1_1/nube/image/upload', '/v1_1/nube/image/destroy'])
-    const [uploaded, destroyed] = asked.map(
-      ({ body }) => /name="public_id"\s+(\S+)/.exec(body)?.[1],
-    )
-    expect(destroyed).toBe(`usuarios_corp/${uploaded}`)
-    await expect.poll(() => readLog()).toContain(`"publicId":"${destroyed}","msg":"image removed"`)
-  })
-
-  it('and goes on for more than 30 s is ended, and taken back', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const created = create((request, response) => {
-      if (!request.url?.endsWith('/upload')) response.end('{"result":"ok"}')
-    })
-    await expect.poll(() => asked).toHaveLength(1)
-    vi.advanceTimersByTime(29_999)
-    expect(asked).toHaveLength(1)
-    vi.advanceTimersByTime(1)
-    const { answer, log } = await created
-    expect(answer).toEqual(NOT_UPLOADED)
-    expect(reasons(log)).toMatchObject([{ message: 'image host: took too long' }])
-    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
-  })
-
-  it('for an answer without end is ended, and taken back', async () => {
-    const { answer, log } = await create((request, response) => {
-      if (!request.url?.endsWith('/upload')) return response.end('{"result":"ok"}')
-      response.on('error', () => {})
-      const send = () => {
-        if (!response.destroyed) response.write('x'.repeat(0x10000), () => setImmediate(send))
+  it('is not uploaded for a request that is refused before', async () => {
+    for (const wrong of [{ strCorreo: 'ana' }, { strPwd: 'x'.repeat(73) }, { idPerfil: 0 }]) {
+      for (const [method, id] of [['POST', ''] as const, ['PUT', 1] as const]) {
+        expect(await send(service, method, id, { ...ANA, ...wrong })).toMatchObject({ status: 400 })
       }
-      send()
-    })
-    expect(answer).toEqual(NOT_UPLOADED)
-    expect(reasons(log)).toMatchObject([{ message: 'image host: sends too much' }])
-    await expect.poll(() => asked.map(({ url }) => url)).toContain('/v1_1/nube/image/destroy')
+    }
+    expect(images.uploads).toEqual([])
   })
 
-  it('and cannot be taken back either is logged', async () => {
-    await create((request) => request.socket.destroy())
-    await expect.poll(() => readLog()).toContain('"msg":"image not removed"')
-    const lines = readLog().trim().split('\n')
-    const line = lines.find((line) => line.includes('image not removed')) ?? ''
-    expect(JSON.parse(line)).toMatchObject({
-      err: { message: expect.stringMatching(/^image host: /) },
-      publicId: expect.stringMatching(/^usuarios_corp\//),
-    })
+  it.each([
+    ['a create with a taken email', 'POST', '', { strCorreo: EVA.strCorreo }, EMAIL_TAKEN],
+    ['a create when the database fails', 'POST', '', { strNumeroCelular: '13' }, INTERNAL],
+    ['an update with a taken email', 'PUT', 'ana', { strCorreo: EVA.strCorreo }, EMAIL_TAKEN],
+    ['an update when the database fails', 'PUT', 'ana', { strNumeroCelular: '13' }, NOT_UPDATED],
+    ['an update of nobody', 'PUT', 999_999, {}, { status: 200, body: { success: true } }],
+  ] as const)('is removed again after %s', async (_, method, id, changes, expected) => {
+    const { sql } = service.app
+    await sql`alter table usuario drop constraint if exists falla`
+    await sql`alter table usuario add constraint falla check ("strNumeroCelular" <> '13')`
+    await create(EVA)
+    const ana = id === 'ana' ? (await create({ ...ANA, imagenBase64: '' })).id : id
+    expect(await send(service, method, ana, { ...ANA, ...changes })).toEqual(expected)
+    expect(uploaded()).toHaveLength(1)
+    await expect.poll(() => images.destroyed).toEqual(uploaded())
+  })
+
+  it('of many users with one email is kept for the one that is created', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        send(service, 'POST', '', { ...ANA, strNombreUsuario: `ana${n}` }),
+      ),
+    )
+    const refused = answers.filter(({ status }) => status !== 200)
+    expect(refused).toEqual(Array(7).fill(EMAIL_TAKEN))
+    await expect.poll(() => images.destroyed.length).toBe(7)
   })
 })
 
-describe('the address of the image host', () => {
-  const account = { cloudName: 'nube', apiKey: 'clave', apiSecret: 'secreto' }
-  const log = { info: () => {}, warn: () => {} } as unknown as FastifyBaseLogger
+describe('a host', () => {
+  /** What the host does with an upload, what it does with a removal, and what it has been asked. */
+  let upload: RequestListener
+  let destroy: RequestListener
+  let asked: { url: string; body: string }[] = []
+  let service: Service
+  const says =
+    (status: number, body: string): RequestListener =>
+    (_, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+    }
+  const hangUp: RequestListener = (request) => request.socket.destroy()
+  const urls = () => asked.map(({ url }) => url.split('/').at(-1))
+  /** The ids of the images that were uploaded and removed. */
+  const ids = () => asked.map(({ body }) => /name="public_id"\s+(\S+)/.exec(body)?.[1])
 
-  it('is spoken to in TLS unless it says http:', async () => {
+  beforeEach(async () => {
+    asked = []
+    destroy = says(200, '{"result":"ok"}')
+    service ??= await start()
+  })
+
+  async function start() {
+    const host = createServer(async (request, response) => {
+      asked.push({ url: request.url ?? '', body: await text(request) })
+      if (request.url?.endsWith('/upload')) upload(request, response)
+      else destroy(request, response)
+    }).listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    closeAtEnd(() => host.close())
+    const { port } = host.address() as AddressInfo
+    return testApp({ CLOUDINARY_URL: cloudinaryUrl(`http://127.0.0.1:${port}`) })
+  }
+
+  /** The reasons that the log gives for uploads that failed during `act`. */
+  async function reasons(act: () => Promise<unknown>) {
+    const before = service.readLog().length
+    await act()
+    const lines = service.readLog().slice(before).trim().split('\n')
+    return lines
+      .map((line) => JSON.parse(line))
+      .flatMap(({ msg, err }) => (msg === 'upload' ? [err.message] : []))
+  }
+
+  it.each<[string, RequestListener, RegExp]>([
+    ['hangs up', hangUp, /: .+/],
+    ['fails', says(500, '{"error":{"message":"Internal"}}'), /: Internal \(500\)$/],
+    ['answers no JSON', says(504, '<html>'), / \(504\)$/],
+    ['answers half of it', says(200, '{"secure_url":'), / \(200\)$/],
+    ['answers an empty object', says(200, '{}'), /: nonsense$/],
+    ['answers a number', says(200, '5'), /: nonsense$/],
+    ['answers without an id', says(200, '{"secure_url":"https://x"}'), /: nonsense$/],
+    ['answers without a text', says(200, '{"public_id":"x","secure_url":1}'), /: nonsense$/],
+  ])(
+    'that %s: nothing is stored, and the image is removed, as it may be there',
+    async (_, behave, reason) => {
+      upload = behave
+      const given = await reasons(async () => {
+        expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+        expect(await send(service, 'PUT', 1, ANA)).toEqual(NOT_UPDATED)
+      })
+      expect(given).toEqual(Array(2).fill(expect.stringMatching(/^image host: /)))
+      for (const message of given) expect(message).toMatch(reason)
+      await expect.poll(() => urls().toSorted()).toEqual(['destroy', 'destroy', 'upload', 'upload'])
+      const [uploaded] = ids()
+      expect(ids()).toContain(`usuarios_corp/${uploaded}`)
+      expect(await service.app.sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
+        { nombre: 'raiz' },
+      ])
+    },
+  )
+
+  it('that refuses is told nothing more, and quoted without the image', async () => {
+    const refusal = (message: string) => says(400, JSON.stringify({ error: { message } }))
+    for (const [message, reason] of [
+      [`Invalid file ${PNG}`, 'Invalid file data:…'],
+      ['x'.repeat(300), 'x'.repeat(200)],
+    ] as const) {
+      upload = refusal(message)
+      const given = await reasons(() => send(service, 'POST', '', ANA))
+      expect(given).toEqual([`image host: ${reason} (400)`])
+    }
+    expect(service.readLog()).not.toContain(PNG.slice(22, 40))
+    expect(urls()).toEqual(['upload', 'upload'])
+  })
+
+  it('that takes more than 30 s is given up, and told to remove the image', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    upload = () => {}
+    const given = reasons(async () => {
+      expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+    })
+    await expect.poll(urls).toEqual(['upload'])
+    vi.advanceTimersByTime(29_999)
+    expect(urls()).toEqual(['upload'])
+    vi.advanceTimersByTime(1)
+    expect(await given).toEqual(['image host: took too long'])
+    await expect.poll(urls).toEqual(['upload', 'destroy'])
+  })
+
+  it('that fails at the removal too is logged, and the answer is the same', async () => {
+    upload = hangUp
+    destroy = hangUp
+    expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+    await expect.poll(() => service.readLog()).toContain('"msg":"image not removed"')
+  })
+
+  it('that cannot be reached: nothing is stored', async () => {
+    const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl('http://127.0.0.1:1') })
+    expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+    expect(await send(own, 'PUT', 1, ANA)).toEqual(NOT_UPDATED)
+    expect(own.readLog()).toContain('"message":"image host: ECONNREFUSED"')
+  })
+
+  it('is spoken to in TLS unless its address says http:', async () => {
     const first: number[] = []
     const server = createTcpServer((socket) => {
       socket.on('error', () => {})
@@ -175,59 +248,11 @@ describe('the address of the image host', () => {
       })
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
-    for (const scheme of ['https', 'http']) {
-      const imagenes = imageHost({ ...account, uploadPrefix: `${scheme}://${address}` })
-      await imagenes.remove('x', log)
-    }
-    // The record type of a TLS handshake, and the P of POST.
-    expect(first).toEqual([0x16, 0x50])
-    server.close()
-  })
-
-  it("may be left to the SDK's own", () => {
-    expect(() => imageHost({ ...account, uploadPrefix: undefined })).not.toThrow()
-  })
-})
-
-describe('an image whose user could not be stored', () => {
-  const warnings: unknown[][] = []
-  const log = { warn: (...args: unknown[]) => warnings.push(args) } as unknown as FastifyBaseLogger
-  const alojada = { publicId: 'usuarios_corp/x', url: 'https://x' }
-
-  /** The images removed after `store` has thrown `error`. */
-  async function removedAfter(error: unknown) {
-    const removed: string[] = []
-    const imagenes: Imagenes = {
-      upload: async () => alojada,
-      remove: async (publicId) => {
-        removed.push(publicId)
-      },
-    }
-    const store = () => Promise.reject(error)
-    await expect(storeWithImagen(imagenes, PNG, log, store)).rejects.toBe(error)
-    return removed
-  }
-
-  it('is removed', async () => {
-    expect(await removedAfter(new Error('refused'))).toEqual(['usuarios_corp/x'])
-    expect(await removedAfter(Object.assign(new Error(), { code: '23505' }))).toEqual([
-      'usuarios_corp/x',
-    ])
-  })
-
-  it.each(['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'ECONNRESET', 'EPIPE'])(
-    'is kept after %s, for the row may be there',
-    async (code) => {
-      expect(await removedAfter(Object.assign(new Error(), { code }))).toEqual([])
-    },
-  )
-
-  it('is kept after a silence of the database', async () => {
-    const silence = new DatabaseSilence()
-    expect(silence.message).toBe('the database has not answered in time')
-    warnings.length = 0
-    expect(await removedAfter(silence)).toEqual([])
-    expect(warnings).toEqual([[{ publicId: alojada.publicId }, 'image kept: row unknown']])
+    closeAtEnd(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl(`https://127.0.0.1:${port}`) })
+    expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+    // The record type of a TLS handshake.
+    expect(first[0]).toBe(0x16)
   })
 })

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { keepMapas } from '../src/permisos/mapa.js'
 import { testApp } from './app.js'
 
 const one = await testApp()
-const two = await testApp({ DATABASE_URL: one.config.databaseUrl })
+const two = await testApp({ DATABASE_URL: one.config.DATABASE_URL.url })
 const { sql } = one.app
 const { data: modulos } = (await one.call('GET', '/api/modulo/list')).body
 const idModulo: number = modulos[0].id
@@ -40,19 +39,14 @@ describe('the permission map', () => {
     })
   })
 
-  it('of no profile is empty and has no version, nor has that of one that has just gone', async () => {
+  it('of no profile is empty and has no version', async () => {
     const { status, body, headers } = await one.call('GET', '/api/permisos/mis-permisos/999999')
     expect({ status, body }).toEqual({ status: 200, body: { success: true, permisos: {} } })
     expect(headers).not.toHaveProperty('etag')
-    const gone = await keepMapas(sql)(999_999, '1')
-    expect({ ...gone, body: String(gone.body) }).toEqual({
-      version: null,
-      body: '{"success":true,"permisos":{}}',
-    })
   })
 
   it('is the present one in every replica as soon as a write is answered', async () => {
-    for (let turn = 0; turn < 200; turn += 1) {
+    for (let turn = 0; turn < 50; turn += 1) {
       const [writer, reader] = turn % 2 ? [one, two] : [two, one]
       const bitEditar = turn % 3 === 0
       await write(writer, [{ idModulo, bitEditar, bitDetalle: !bitEditar }])
@@ -76,16 +70,6 @@ describe('the permission map', () => {
     await sql`truncate permisos_perfil`
     expect(await named()).toEqual([])
     await sql`update modulo set "strNombreModulo" = 'USUARIO' where id = ${idModulo}`
-  })
-
-  it('counts the records of each profile', async () => {
-    await write(one, [{ idModulo }, { idModulo: modulos[1].id }])
-    await sql`update permisos_perfil set "idPerfil" = 1 where "idModulo" = ${idModulo}`
-    await sql`delete from permisos_perfil where "idModulo" = ${modulos[1].id}`
-    const counted = await sql`
-      select id, "numPermisos", (select count(*) from permisos_perfil where "idPerfil" = perfil.id)
-      from perfil`
-    for (const { numPermisos, count } of counted) expect(numPermisos).toBe(Number(count))
   })
 })
 
@@ -130,13 +114,6 @@ describe('the own map', () => {
     expect(await ask(1)).toEqual(FORBIDDEN)
   })
 
-  it('is for many at once', async () => {
-    const calls = Array.from({ length: 8 }, (_, n) =>
-      n % 2 ? ask() : one.call('GET', '/api/permisos/mis-permisos/1'),
-    )
-    for (const { status } of await Promise.all(calls)) expect(status).toBe(200)
-  })
-
   it('is for nobody who has been made inactive', async () => {
     expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
     expect(await ask()).toEqual(NO_SESSION)
@@ -159,24 +136,4 @@ describe('the own map', () => {
     expect((await one.call('POST', '/api/permisos', permiso)).status).toBe(200)
     expect(await ask()).toEqual(EMPTY)
   })
-})
-
-it('keeps no more bytes than it may, the least asked for going first', async () => {
-  const versionOf = async (id: number) =>
-    (await sql`select "versionPermisos" as version from perfil where id = ${id}`)[0]?.version
-  const perfiles = await Promise.all(
-    [1, 2, 3].map(async (i) => {
-      const nombre = `perfil ${i}`
-      const { id } = (await one.call('POST', '/api/perfil', { strNombrePerfil: nombre })).body.data
-      return { id, version: await versionOf(id) }
-    }),
-  )
-  const size = Buffer.byteLength('{"success":true,"permisos":{}}')
-  const find = keepMapas(sql, 2 * size)
-  const ask = async (i: number) => find(perfiles[i]?.id, perfiles[i]?.version)
-  const [first, second] = [await ask(0), await ask(1)]
-  expect(await ask(0)).toBe(first)
-  await ask(2)
-  expect(await ask(0)).toBe(first)
-  expect(await ask(1)).not.toBe(second)
 })

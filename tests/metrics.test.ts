@@ -16,14 +16,8 @@ async function read() {
 const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
 it('is not there unless it is asked for', async () => {
-  const without = await testApp({ METRICS: 'false', DATABASE_URL: config.databaseUrl })
+  const without = await testApp({ METRICS: 'false', DATABASE_URL: config.DATABASE_URL.url })
   expect((await without.call('GET', '/metrics')).status).toBe(404)
-})
-
-it('is not in the document that clients are made from', async () => {
-  const { body } = await call('GET', '/docs/json')
-  expect(Object.keys(body.paths)).toContain('/api/perfil')
-  expect(Object.keys(body.paths)).not.toContain('/metrics')
 })
 
 it('counts requests by route and status, never by path', async () => {
@@ -41,15 +35,17 @@ it('counts requests by route and status, never by path', async () => {
 })
 
 it('tells what the pool has to do', async () => {
-  const pool = ['running', 'waiting'].map((state) => `llavero_database_queries{state="${state}"}`)
+  const figures = async () => {
+    const metrics = await read()
+    return ['running', 'waiting'].map((state) =>
+      metrics.get(`llavero_database_queries{state="${state}"}`),
+    )
+  }
+  expect((await read()).get('llavero_database_pool_max')).toBe('2')
   const sleeping = Array.from({ length: 5 }, async () => app.sql`select pg_sleep(0.3)`)
-  await new Promise((done) => setTimeout(done, 150))
-  const busy = await read()
-  expect(pool.map((name) => busy.get(name))).toEqual(['2', '3'])
-  expect(busy.get('llavero_database_pool_max')).toBe('2')
+  await expect.poll(figures).toEqual(['2', '3'])
   await Promise.all(sleeping)
-  const idle = await read()
-  expect(pool.map((name) => idle.get(name))).toEqual(['0', '0'])
+  expect(await figures()).toEqual(['0', '0'])
 })
 
 it('tells how many hashes wait', async () => {
@@ -59,35 +55,14 @@ it('tells how many hashes wait', async () => {
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')
 })
 
-it('says what each of its own figures is', async () => {
-  const { body } = await app.inject('/metrics')
-  const own = /^# (?:HELP|TYPE) (?:llavero|http)_/
-  expect(body.split('\n').filter((line) => own.test(line))).toEqual([
-    '# HELP http_request_duration_seconds From the head of a request to the end of its answer, by route and status',
-    '# TYPE http_request_duration_seconds histogram',
-    '# HELP llavero_database_queries Queries without an answer: as many as run at most, and those that wait',
-    '# TYPE llavero_database_queries gauge',
-    '# HELP llavero_database_pool_max Connections that the pool may have (DATABASE_POOL_MAX)',
-    '# TYPE llavero_database_pool_max gauge',
-    '# HELP llavero_password_hashes_waiting Password hashes that wait for a thread',
-    '# TYPE llavero_password_hashes_waiting gauge',
-  ])
-})
-
 it('measures requests in seconds', async () => {
-  const before = await read()
   await call('POST', '/api/auth/login', { ...ADMIN, captchaToken: 'humano' })
-  const after = await read()
+  const metrics = await read()
   const login = 'method="POST",route="/api/auth/login",status="200"'
-  const sum = (metrics: typeof before) =>
-    Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
   // A hash takes some hundredths of a second.
-  expect(sum(after) - sum(before)).toBeGreaterThan(0.01)
-  expect(sum(after) - sum(before)).toBeLessThan(10)
-  const buckets = [...after.keys()].filter((key) => key.includes(login) && key.includes('le='))
-  expect(buckets.map((key) => /le="([^"]+)"/.exec(key)?.[1])).toEqual(
-    '0.002 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 30 +Inf'.split(' '),
-  )
+  const sum = Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
+  expect(sum).toBeGreaterThan(0.01)
+  expect(sum).toBeLessThan(10)
 })
 
 it('tells of the process and its event loop', async () => {

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
 import { beforeEach, expect, inject, it, onTestFinished } from 'vitest'
-import { migrate } from '../src/migrate.js'
+import { migrate } from '../src/database/migrations.js'
 import { databaseUrl } from './postgres.js'
 
 const MIGRATIONS = (await readdir(new URL('../sql/migrations/', import.meta.url))).sort()

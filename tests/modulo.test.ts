@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
+import { B } from './endpoints.js'
 
 const { app, call, readLog } = await testApp()
 
@@ -30,11 +31,6 @@ it('GET /api/modulo filters before it pages and counts', async () => {
   expect([ids(first.data), first.totalPages]).toEqual([[16, 14, 12, 10, 8], 2])
   const second = await get(`${path}&page=2`)
   expect([ids(second.data), second.totalPages]).toEqual([[6], 2])
-})
-
-it('GET /api/modulo/list gives all of them by id, unpaged', async () => {
-  const { data } = await get('/api/modulo/list')
-  expect(ids(data)).toEqual(Array.from({ length: 17 }, (_, index) => index + 1))
 })
 
 it('names are the same whatever their case, and may be kept', async () => {
@@ -78,6 +74,46 @@ it('names are counted as they are stored', async () => {
   })
   expect((await create('ß'.repeat(127))).body).toMatchObject({
     data: { strNombreModulo: 'S'.repeat(254) },
+  })
+})
+
+describe('DELETE /api/modulo/:id', () => {
+  const remove = async (id: unknown) => {
+    const { status, body } = await call('DELETE', `/api/modulo/${id}`)
+    return { status, body }
+  }
+  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
+  const create = async (strNombreModulo: string) =>
+    (await call('POST', '/api/modulo', { strNombreModulo })).body.data.id
+  const replace = (idPerfil: number, ...idModulos: number[]) =>
+    call('POST', '/api/permisos/guardar-matriz', {
+      idPerfil,
+      permisos: idModulos.map((idModulo) => ({ idModulo, bitConsulta: true })),
+    })
+
+  it('deletes a module with its records', async () => {
+    const id = await create('fugaz')
+    await replace(1, id)
+    for (const _again of [1, 2]) expect(await remove(id)).toEqual(ELIMINADO)
+    expect((await get('/api/permisos/por-perfil/1')).data).toEqual([])
+  })
+
+  it.each([
+    ['x', 'ID de módulo inválido.'],
+    [4, 'No se puede eliminar un módulo del sistema.'],
+  ])('refuses %s', async (id, message) => {
+    expect(await remove(id)).toEqual(B(200, message))
+  })
+
+  it('does not deadlock with replaces that name the module', async () => {
+    const { body } = await call('POST', '/api/perfil', { strNombrePerfil: 'otro' })
+    const id = await create('disputado')
+    const [deleted] = await Promise.all([
+      remove(id),
+      ...Array.from({ length: 24 }, (_, i) => replace(i % 2 ? body.data.id : 1, id, 2)),
+    ])
+    expect(deleted).toEqual(ELIMINADO)
+    expect(readLog()).not.toContain('deadlock')
   })
 })
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
+import { A, usuario } from './endpoints.js'
 
 const { app, call } = await testApp()
 const { sql } = app
@@ -10,6 +11,14 @@ const get = async (path: string) => {
   return body
 }
 const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
+
+const ALL = {
+  bitAgregar: true,
+  bitEditar: true,
+  bitConsulta: true,
+  bitEliminar: true,
+  bitDetalle: true,
+}
 
 describe('GET /api/perfil', () => {
   beforeEach(async () => {
@@ -38,21 +47,9 @@ describe('GET /api/perfil', () => {
     const both = await get(`/api/perfil?search=${search}&isAdmin=false`)
     expect([ids(both.data), both.totalPages]).toEqual([[10, 8, 4, 2], 1])
   })
-
-  it('lists all of them by id, unpaged', async () => {
-    const { data } = await get('/api/perfil/list')
-    expect(ids(data)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
-  })
 })
 
 describe('PUT /api/perfil/:id, the administrator flag', () => {
-  const ALL = {
-    bitAgregar: true,
-    bitEditar: true,
-    bitConsulta: true,
-    bitEliminar: true,
-    bitDetalle: true,
-  }
   let id: number
 
   beforeEach(async () => {
@@ -115,9 +112,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
 
   it('changes nothing at all when the records cannot be written', async () => {
     const before = await permisos()
-    await sql`alter table permisos_perfil add constraint roto check ("idPerfil" <> ${sql.unsafe(
-      String(id),
-    )} or "idModulo" <> 4)`
+    await sql`alter table permisos_perfil add constraint roto check ("idModulo" <> 4) not valid`
     const { status, body } = await call('PUT', `/api/perfil/${id}`, {
       strNombrePerfil: 'Compras',
       bitAdministrador: true,
@@ -127,5 +122,68 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect({ status, body }).toEqual({ status: 500, body: { statusCode: 500, message } })
     expect(await permisos()).toEqual(before)
     expect((await get('/api/perfil/list')).data).toContainEqual({ id, strNombrePerfil: 'Ventas' })
+  })
+})
+
+describe('POST and DELETE /api/perfil', () => {
+  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
+  const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
+    const answer = await call(method, path, body)
+    return { status: answer.status, body: answer.body }
+  }
+  const create = async (body: object) => (await send('POST', '/api/perfil', body)).body.data
+
+  it('creates a profile, an administrator with every module', async () => {
+    const id = expect.any(Number)
+    const otro = { strNombrePerfil: 'otro', bitAdministrador: false }
+    expect(await create({ strNombrePerfil: 'otro' })).toEqual({ ...otro, id })
+    const jefa = { strNombrePerfil: 'jefa', bitAdministrador: true }
+    const created = await create(jefa)
+    expect(created).toEqual({ ...jefa, id })
+    const { data } = await get(`/api/permisos/por-perfil/${created.id}`)
+    expect(data).toEqual(
+      [1, 2, 3, 4].map((idModulo) => ({ id, idPerfil: created.id, idModulo, ...ALL })),
+    )
+  })
+
+  it.each([
+    [{}, 'El nombre es obligatorio'],
+    [{ strNombrePerfil: ' ' }, 'El nombre es obligatorio'],
+    [
+      { strNombrePerfil: 'x', bitAdministrador: 'true' },
+      'El campo bitAdministrador debe ser booleano',
+    ],
+  ])('refuses %j', async (body, message) => {
+    expect(await send('POST', '/api/perfil', body)).toEqual(A(400, message))
+  })
+
+  it('deletes a profile with its records, unless users have it', async () => {
+    const { id } = await create({ strNombrePerfil: 'fugaz' })
+    await call('POST', '/api/permisos', { idPerfil: id, idModulo: 3 })
+    const user = await call('POST', '/api/usuario', usuario('ana', { idPerfil: id }))
+    const url = `/api/perfil/${id}`
+    expect(await send('DELETE', url)).toEqual(A(409, 'El perfil está asignado a usuarios'))
+    await call('DELETE', `/api/usuario/${user.body.data.id}`)
+    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(ELIMINADO)
+    expect((await get(`/api/permisos/por-perfil/${id}`)).data).toEqual([])
+    expect(await send('DELETE', '/api/perfil/x')).toEqual(A(400, 'ID de perfil inválido'))
+  })
+
+  it('leaves no user without a profile when both are asked for at once', async () => {
+    const perfiles = await Promise.all(
+      Array.from({ length: 16 }, (_, i) => create({ strNombrePerfil: `fugaz ${i}` })),
+    )
+    const user = (await call('POST', '/api/usuario', usuario('ana'))).body.data
+    for (const { id: idPerfil } of perfiles) {
+      const [moved, deleted] = await Promise.all([
+        send('PUT', `/api/usuario/${user.id}`, usuario('ana', { idPerfil, strPwd: '' })),
+        send('DELETE', `/api/perfil/${idPerfil}`),
+      ])
+      expect([
+        [200, 409],
+        [500, 200],
+      ]).toContainEqual([moved.status, deleted.status])
+    }
+    await call('DELETE', `/api/usuario/${user.id}`)
   })
 })

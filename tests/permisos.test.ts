@@ -97,17 +97,6 @@ describe('POST /api/permisos/guardar-matriz', () => {
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
   })
 
-  it('does the same with a single record', async () => {
-    for (const enviado of [{}, { bitAgregar: null }]) {
-      const body = { idPerfil: 3, idModulo: 9, ...enviado }
-      const creado = await call('POST', '/api/permisos', body)
-      expect(creado.body.data).toMatchObject(flags(0))
-      const { id } = creado.body.data
-      expect((await call('PUT', `/api/permisos/${id}`, body)).body.data).toMatchObject(flags(0))
-      await call('DELETE', `/api/permisos/${id}`)
-    }
-  })
-
   it('ignores unknown keys of an entry, whatever they are', async () => {
     const unknown = { '\0': 'a\0b', '\ud800': '\ud800', id: 7, idPerfil: 3 }
     expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(DONE)

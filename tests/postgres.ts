@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
+import { migrate } from '../src/database/migrations.js'
 import { startPostgres } from '../src/dev/postgres.js'
-import { migrate } from '../src/migrate.js'
 
 declare module 'vitest' {
   interface ProvidedContext {

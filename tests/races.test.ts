@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import postgres from 'postgres'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN, testApp } from './app.js'
 
 /** How often each race is run; 400 find a gap of a millisecond. */
@@ -11,9 +11,10 @@ const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDeta
 const PAUSE = 11
 
 const replicas = [await testApp()]
-const [{ app, config, call, login }] = replicas as [(typeof replicas)[0]]
-replicas.push(await testApp({ DATABASE_URL: config.databaseUrl }))
-const { sql } = app
+const [{ config, call, login }] = replicas as [(typeof replicas)[0]]
+replicas.push(await testApp({ DATABASE_URL: config.DATABASE_URL.url }))
+const sql = postgres(config.DATABASE_URL.url, { onnotice: () => {} })
+afterAll(() => sql.end())
 
 let world: Awaited<ReturnType<typeof makeWorld>>
 
@@ -201,7 +202,7 @@ const outline = async (table: Attack['table'], id: number) =>
   (await sql`${OUTLINES[table]} where id = ${id}`)[0]
 
 /** On connections of their own. */
-const holder = postgres(config.databaseUrl, { max: 2 })
+const holder = postgres(config.DATABASE_URL.url, { max: 2 })
 
 beforeAll(async () => {
   world = await makeWorld()

@@ -49,7 +49,7 @@ it.skipIf(!isUsable).each([
       permisos: [{ idModulo: 1, bitEditar: true }, { idModulo: 5 }],
     })
     await call('DELETE', `/api/perfil/${id}`)
-    const { stdout: dump } = await run('pg_dump', ['--format=custom', config.databaseUrl], {
+    const { stdout: dump } = await run('pg_dump', ['--format=custom', config.DATABASE_URL.url], {
       encoding: 'buffer',
     })
 

@@ -1,30 +1,26 @@
 import { compareSync } from 'bcryptjs'
-import { beforeEach, describe, expect, it } from 'vitest'
-import { PNG, testApp } from './app.js'
+import { describe, expect, it } from 'vitest'
+import { testApp } from './app.js'
+import { A, usuario } from './endpoints.js'
 
-const { app, call, images } = await testApp()
+const { app, call } = await testApp()
 
-const ANA = {
-  strNombreUsuario: 'ana',
-  idPerfil: 1,
-  strPwd: 'clave de ana',
-  strCorreo: 'ana@ejemplo.com',
-  strNumeroCelular: '555 0101',
-  idEstadoUsuario: true,
-}
-const NO_PASSWORD = { ...ANA, strPwd: undefined }
-const EVA = { ...ANA, strNombreUsuario: 'eva', strCorreo: 'eva@ejemplo.com' }
-const fails = (message: string) => ({ status: 500, body: { statusCode: 500, message } })
-const NOT_UPDATED = fails(
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
-)
+const HASH = /^\$2[aby]\$10\$/
+const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
 
-const send = async (method: 'POST' | 'PUT', id: number | '', body: object, through = call) => {
-  const answer = await through(method, `/api/usuario${id && `/${id}`}`, body)
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+const send = async (method: Method, path: string | number, body?: object) => {
+  const answer = await call(
+    method,
+    `/api/usuario${/^[?]|^$/.test(String(path)) ? path : `/${path}`}`,
+    body,
+  )
   return { status: answer.status, body: answer.body }
 }
-const create = async (changes: object = {}) =>
-  (await send('POST', '', { ...ANA, ...changes })).body.data
+const create = async (name: string, more: object = {}) =>
+  (await send('POST', '', usuario(name, more))).body.data
+const insertPerfil = async (name: string): Promise<number> =>
+  (await call('POST', '/api/perfil', { strNombrePerfil: name })).body.data.id
 const stored = async (id: number) => {
   const [user] = await app.sql`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
@@ -33,128 +29,96 @@ const stored = async (id: number) => {
   `
   return user
 }
-const hosted = async (url: string) => (await fetch(url)).status === 200
-
-beforeEach(async () => {
-  await app.sql`delete from usuario where id > 1`
-  images.uploads.length = 0
-  images.destroyed.length = 0
-})
 
 describe('the password', () => {
   it('is kept as its bcrypt hash of 10 rounds alone, which the answer carries', async () => {
-    const data = await create()
-    expect(data.strPwd).toMatch(/^\$2[aby]\$10\$/)
-    expect(compareSync(ANA.strPwd, data.strPwd)).toBe(true)
+    const data = await create('pwd1')
+    expect(data.strPwd).toMatch(HASH)
+    expect(compareSync('una clave', data.strPwd)).toBe(true)
     expect(await stored(data.id)).toEqual(data)
-    expect((await create(EVA)).strPwd).not.toBe(data.strPwd)
+    expect((await create('pwd2')).strPwd).not.toBe(data.strPwd)
   })
 
   it('is changed by an update that has one, and by no other', async () => {
-    const { id, strPwd: hash } = await create()
-    for (const strPwd of [undefined, null, ''])
-      expect((await send('PUT', id, { ...ANA, strPwd })).body.data.strPwd).toBe(hash)
-    const { data } = (await send('PUT', id, { ...ANA, strPwd: 'nueva' })).body
-    expect(data.strPwd).toMatch(/^\$2[aby]\$10\$/)
+    const { id, strPwd: hash } = await create('pwd3')
+    const update = async (strPwd?: unknown) =>
+      (await send('PUT', id, usuario('pwd3', { strPwd }))).body.data
+    for (const none of [undefined, null, '']) expect((await update(none)).strPwd).toBe(hash)
+    const data = await update('nueva')
+    expect(data.strPwd).toMatch(HASH)
     expect(compareSync('nueva', data.strPwd)).toBe(true)
     expect(await stored(id)).toEqual(data)
   })
 })
 
 it('an update overwrites all but the password and the image, and no other user', async () => {
-  const eva = await create(EVA)
-  const ana = await create({ imagenBase64: PNG })
-  const changes = { strNombreUsuario: 'Ana', strCorreo: 'otra@ejemplo.com', idEstadoUsuario: false }
-  const { strNumeroCelular: _, ...body } = { ...NO_PASSWORD, ...changes }
-  const answer = await send('PUT', ana.id, body)
-  const data = { ...ana, ...changes, strNumeroCelular: null }
-  expect(answer).toEqual({ status: 200, body: { success: true, data } })
+  const other = await create('otro')
+  const ana = await create('ana', { strNumeroCelular: '555 0101' })
+  await app.sql`update usuario set "imagenUrl" = 'https://x.es/x.png' where id = ${ana.id}`
+  const changes = {
+    strNombreUsuario: 'Ana',
+    strCorreo: 'otra@ejemplo.com',
+    idEstadoUsuario: false,
+    idPerfil: await insertPerfil('nuevo'),
+  }
+  const data = { ...ana, ...changes, strNumeroCelular: null, imagenUrl: 'https://x.es/x.png' }
+  expect(await send('PUT', ana.id, changes)).toEqual({ status: 200, body: { success: true, data } })
   expect(await stored(ana.id)).toEqual(data)
-  expect(await stored(eva.id)).toEqual(eva)
+  expect(await stored(other.id)).toEqual(other)
 })
 
-it('of many equal emails at once one is created', async () => {
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, (_, n) =>
-      send('POST', '', { ...ANA, strNombreUsuario: `ana${n}`, imagenBase64: PNG }),
-    ),
-  )
-  const refused = answers.filter(({ status }) => status !== 200)
-  expect(refused).toEqual(Array(7).fill(fails('El correo electrónico ya está registrado')))
-  await expect.poll(() => images.destroyed.length).toBe(7)
-})
+describe('GET /api/usuario', async () => {
+  const idPerfil = await insertPerfil('de las listas')
+  const list = async (query: string) => (await send('GET', `?${query}`)).body
+  const namesOf = (rows: { strNombreUsuario: string }[]) =>
+    rows.map(({ strNombreUsuario }) => strNombreUsuario)
 
-describe('the image', () => {
-  it('goes to usuarios_corp, at most 1000 px wide, and its address to imagenUrl', async () => {
-    const { id, imagenUrl } = await create({ imagenBase64: PNG })
-    expect(images.uploads).toEqual([
-      {
-        publicId: expect.stringMatching(/^usuarios_corp\/[^/]+$/),
-        transformation: 'c_limit,q_auto,w_1000',
-      },
-    ])
-    expect(await hosted(imagenUrl)).toBe(true)
-
-    const { data } = (await send('PUT', id, { ...NO_PASSWORD, imagenBase64: PNG })).body
-    expect(data.imagenUrl).not.toBe(imagenUrl)
-    expect(await hosted(data.imagenUrl)).toBe(true)
-    expect(images.uploads[1]).toEqual({ ...images.uploads[0], publicId: expect.any(String) })
-    for (const imagenBase64 of [undefined, null, ''])
-      expect((await send('PUT', id, { ...NO_PASSWORD, imagenBase64 })).body.data).toEqual(data)
-    expect(images.uploads).toHaveLength(2)
+  it('pages, newest first, and filters by name or email, profile and state', async () => {
+    await create('Ñandú', { idPerfil })
+    await create('otra_más', { idPerfil, strCorreo: 'ñandú@x.es' })
+    for (const name of ['c', 'd', 'e']) await create(name, { idPerfil })
+    await create('inactiva', { idPerfil, idEstadoUsuario: false })
+    const ALL = ['inactiva', 'e', 'd', 'c', 'otra_más', 'Ñandú']
+    for (const [query, expected] of [
+      ['', ALL.slice(0, 5)],
+      ['page=2', ALL.slice(5)],
+      ['estado=&search=&page=', ALL.slice(0, 5)],
+      [`search=${encodeURIComponent('ñANDÚ')}`, ['otra_más', 'Ñandú']],
+      ['search=_', ['otra_más']],
+      ['estado=false', ['inactiva']],
+    ] as const) {
+      const { data } = await list(`idPerfil=${idPerfil}&${query}`)
+      expect({ query, names: namesOf(data) }).toEqual({ query, names: expected })
+    }
+    expect((await list(`idPerfil=${idPerfil}`)).totalPages).toBe(2)
+    expect((await list('idPerfil=')).data.length).toBe(5)
+    const unknown = await list('idPerfil=99999999999')
+    expect(unknown).toEqual({ success: true, data: [], totalPages: 0 })
   })
 
-  it('is not uploaded for a request that is refused before', async () => {
-    for (const wrong of [{ strCorreo: 'ana' }, { strPwd: 'x'.repeat(73) }, { idPerfil: 0 }])
-      for (const [method, id] of [
-        ['POST', ''],
-        ['PUT', 1],
-      ] as const)
-        expect((await send(method, id, { ...ANA, ...wrong, imagenBase64: PNG })).status).toBe(400)
-    expect(images.uploads).toEqual([])
+  it('gives a user without the hash and with the name of the profile, 404 for none', async () => {
+    const { strPwd: _, ...user } = await create('vista', { idPerfil, strNumeroCelular: '5' })
+    const data = { ...user, nombrePerfil: 'de las listas' }
+    expect(await send('GET', user.id)).toEqual({ status: 200, body: { success: true, data } })
+    expect((await list('search=vista')).data).toEqual([data])
+    expect(await send('GET', '999999')).toEqual(A(404, 'Usuario no encontrado'))
   })
 
   it.each([
-    ['a create', 'POST', '', { strCorreo: EVA.strCorreo }],
-    ['a create for no profile', 'POST', '', { idPerfil: 999 }],
-    ['an update', 'PUT', 2, { strCorreo: EVA.strCorreo }],
-    ['an update of nobody', 'PUT', 999_999, {}],
-  ] as const)('is removed again after %s that stores nothing', async (_, method, id, changes) => {
-    await create(EVA)
-    const ana = method === 'PUT' && id === 2 ? (await create()).id : id
-    const { body } = await send(method, ana, { ...ANA, ...changes, imagenBase64: PNG })
-    expect(body.data).toBeUndefined()
-    const uploaded = images.uploads.map(({ publicId }) => publicId)
-    expect(new Set(uploaded).size).toBe(uploaded.length)
-    await expect.poll(() => images.destroyed).toEqual(uploaded)
+    ['?idPerfil=x', 'El campo idPerfil debe ser un número entero distinto de 0'],
+    ['?estado=si', 'El campo estado debe ser true o false'],
+    ['?page=0', 'El campo page debe ser un entero mayor o igual a 1'],
+    ['0', 'ID de usuario inválido'],
+  ])('refuses %s', async (path, message) => {
+    expect(await send('GET', path)).toEqual(A(400, message))
   })
+})
 
-  it('is removed again when the database fails', async () => {
-    const { id } = await create()
-    await app.sql`alter table usuario rename "strNumeroCelular" to roto`
-    const created = await send('POST', '', { ...EVA, imagenBase64: PNG })
-    const updated = await send('PUT', id, { ...ANA, imagenBase64: PNG })
-    await app.sql`alter table usuario rename roto to "strNumeroCelular"`
-    expect(created).toEqual(fails('Error interno del servidor'))
-    expect(updated).toEqual(NOT_UPDATED)
-    await expect
-      .poll(() => images.destroyed)
-      .toEqual(images.uploads.map(({ publicId }) => publicId))
-  })
-
-  it.each([
-    ['refuses', 'cloudinary://clave:otro@nube'],
-    ['cannot be reached', undefined],
-  ])('fails the request when the host %s', async (_, address) => {
-    const cloudinaryUrl = address
-      ? `${address}?upload_prefix=${images.url}`
-      : 'cloudinary://clave:secreto@nube?upload_prefix=http://127.0.0.1:1'
-    const through = await testApp({ CLOUDINARY_URL: cloudinaryUrl })
-    const body = { ...ANA, imagenBase64: PNG }
-    expect(await send('POST', '', body, through.call)).toEqual(fails('No se pudo subir la imagen'))
-    expect(await send('PUT', 1, body, through.call)).toEqual(NOT_UPDATED)
-    expect(await through.app.sql`select "strNombreUsuario" from usuario`).toEqual([
-      { strNombreUsuario: 'raiz' },
-    ])
-  })
+it('DELETE /api/usuario/:id deletes any number of times, but never oneself', async () => {
+  const { id } = await create('borrada')
+  expect(await send('DELETE', id)).toEqual(ELIMINADO)
+  expect(await send('DELETE', id)).toEqual(ELIMINADO)
+  expect(await send('GET', id)).toMatchObject({ status: 404 })
+  expect(await send('DELETE', '0')).toEqual(A(400, 'ID de usuario inválido'))
+  expect(await send('DELETE', '1')).toEqual(A(409, 'No puede eliminar su propio usuario'))
 })

@@ -1,9 +1,9 @@
+import DataLoader from 'dataloader'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
-import type { Actor } from '../db.js'
-import { forbidden, unauthenticated } from '../failure.js'
-import { MAX_ID } from '../fields.js'
-import { gather } from './gather.js'
+import { statusFailure } from '../http/failures.js'
+import { MAX_ID } from '../http/fields.js'
+import { type Actor, forbidden, unauthenticated } from './actor.js'
 import { bearerToken } from './plugin.js'
 import { findSesion, findSesionesForOwnMapa } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
@@ -40,15 +40,22 @@ declare module 'fastify' {
 }
 
 /**
- * Guards every route of the instance by its `config.access` (decisions, section 4). A route
- * without one ends the start with an error that names it.
+ * Guards every route of the instance by its `config.access`. A route without one ends the start with
+ * an error that names it.
  */
 export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys>) {
-  const isEnforced = config.authorization === 'enforced'
+  const isEnforced = config.AUTHORIZATION === 'enforced'
   app.decorateRequest('sesion', null)
   app.decorateRequest('actor', null as unknown as Actor)
   app.addHook('onRoute', documentAccess)
-  const findForOwnMapa = gather((ids) => findSesionesForOwnMapa(app.sql, ids))
+  // Every client loads its map after every login: what is asked in one turn is one statement.
+  const sesionesForOwnMapa = new DataLoader(
+    async (ids: readonly number[]) => {
+      const sesiones = await findSesionesForOwnMapa(app.sql, [...new Set(ids)])
+      return ids.map((id) => sesiones.get(id))
+    },
+    { cache: false },
+  )
 
   /**
    * The active user that the token speaks for, from one round trip together with the permission
@@ -59,7 +66,7 @@ export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys
     if (!token) return undefined
     const versionOf = versionOfParam(request)
     if (versionOf !== undefined && versionOf === token.idPerfil) {
-      const sesion = await findForOwnMapa(token.id)
+      const sesion = await sesionesForOwnMapa.load(token.id)
       if (!sesion || sesion.ver !== (token.ver ?? 0)) return undefined
       // Unless the user has been moved since the token was issued.
       if (sesion.idPerfil === versionOf) return sesion
@@ -73,13 +80,15 @@ export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys
     const sesion = await readSesion(request, isEnforced ? access : 'session')
     if (!sesion) throw unauthenticated()
     request.sesion = sesion
-    if (isForgeable(request, config.corsOrigin)) throw forbidden()
+    const { id, nombre, idPerfil, perfil } = sesion
+    request.who = { id, nombre, idPerfil, perfil }
+    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden()
     if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden()
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
     request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
   })
 }
-type GuardKeys = 'authorization' | 'corsOrigin'
+type GuardKeys = 'AUTHORIZATION' | 'CORS_ORIGIN'
 
 /** The profile that `config.versionOf` points to; undefined where that can't be one. */
 function versionOfParam({ params, routeOptions }: FastifyRequest) {
@@ -116,12 +125,20 @@ function isForgeable(request: FastifyRequest, origins: string[]) {
   )
 }
 
+const REFUSALS = {
+  unauthenticated: statusFailure(401, [unauthenticated().message]),
+  forbidden: statusFailure(403, [forbidden().message]),
+}
+
 function documentAccess(route: RouteOptions) {
   const access = route.config?.access
   if (access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
   // A HEAD route shares the schema of its GET.
   if (!route.schema || route.method === 'HEAD') return
   if (access === 'public') route.schema.security = []
+  if (access !== 'public') {
+    route.config = { ...route.config, failures: { ...REFUSALS, ...route.config?.failures } }
+  }
   const text = describeAccess(access)
   route.schema.description = [route.schema.description, text].filter(Boolean).join(' ')
 }

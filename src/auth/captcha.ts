@@ -1,6 +1,6 @@
 import fetch from 'node-fetch'
 import type { Config } from '../config.js'
-import { Failure } from '../failure.js'
+import { Failure } from '../http/failures.js'
 
 /** Whether the verification endpoint accepts `token`; `remoteip` is the caller's address. */
 export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
@@ -14,13 +14,13 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * The function throws the Failure `unavailable` when the endpoint gives no sensible answer.
  */
 export function captchaVerifier({
-  captchaSecret,
-  captchaVerifyUrl,
-}: Pick<Config, 'captchaSecret' | 'captchaVerifyUrl'>): VerifyCaptcha {
+  CAPTCHA_SECRET,
+  CAPTCHA_VERIFY_URL,
+}: Pick<Config, 'CAPTCHA_SECRET' | 'CAPTCHA_VERIFY_URL'>): VerifyCaptcha {
   return async (token, remoteip) => {
-    const answer = await fetch(captchaVerifyUrl, {
+    const answer = await fetch(CAPTCHA_VERIFY_URL, {
       method: 'POST',
-      body: new URLSearchParams({ secret: captchaSecret, response: token, remoteip }),
+      body: new URLSearchParams({ secret: CAPTCHA_SECRET, response: token, remoteip }),
       signal: AbortSignal.timeout(TIMEOUT),
       size: MAX_ANSWER_BYTES,
       redirect: 'error',

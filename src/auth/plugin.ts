@@ -26,20 +26,24 @@ declare module '@fastify/jwt' {
 const VERIFY = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
- * Signs and checks tokens: HS256 alone, `exp` demanded (decisions, section 4). A previous secret
+ * Signs and checks tokens: HS256 alone, `exp` demanded. A previous secret
  * checks only, so that its tokens live on while the secret is exchanged.
  */
-export default fp<Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'>>(
-  async (app, { jwtSecret, jwtSecretPrevious }) => {
+export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
+  async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {
     await app.register(cookie)
     await app.register(jwt, {
-      secret: jwtSecret,
+      secret: JWT_SECRET,
       sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
       verify: VERIFY,
     })
     const keys = [app.jwt]
-    if (jwtSecretPrevious) {
-      await app.register(jwt, { secret: jwtSecretPrevious, namespace: 'previous', verify: VERIFY })
+    if (JWT_SECRET_PREVIOUS) {
+      await app.register(jwt, {
+        secret: JWT_SECRET_PREVIOUS,
+        namespace: 'previous',
+        verify: VERIFY,
+      })
       keys.push((app.jwt as unknown as { previous: JWT }).previous)
     }
 
@@ -62,9 +66,9 @@ export default fp<Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'>>(
 const isToken = TypeCompiler.Compile(Token)
 
 /**
- * The token of the Authorization header, which no other site can make a browser send. It decides
- * where the cookie comes too (decisions, section 4).
+ * The token of a Bearer header, which no other site can make a browser send; undefined without one.
+ * It decides, malformed or not, where the cookie comes too.
  */
-export function bearerToken({ headers }: FastifyRequest) {
-  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+export function bearerToken({ headers: { authorization = '' } }: FastifyRequest) {
+  return /^Bearer\b/i.test(authorization) ? authorization.slice(6).trim() : undefined
 }

@@ -1,4 +1,4 @@
-import type { Sql } from '../db.js'
+import type { Sql } from '../database/sql.js'
 import type { Accion, Credenciales, ModuloDeSistema, Sesion, Token } from './schemas.js'
 
 /** The user who logs in under `nombre`, compared exactly, active or not. */

@@ -1,32 +1,38 @@
 import rateLimit from '@fastify/rate-limit'
-import { statusFailure } from '../answers.js'
-import { Failure } from '../failure.js'
-import { MAX_PASSWORD_BYTES } from '../fields.js'
-import { Confirmacion } from '../schemas.js'
-import type { RoutePlugin } from '../validation.js'
+import { Confirmation } from '../http/envelopes.js'
+import { Failure, statusFailure } from '../http/failures.js'
+import { textFault } from '../http/fields.js'
+import { SMALL_BODY_LIMIT } from '../http/limits.js'
+import type { RoutePlugin } from '../http/validation.js'
 import { sesionOf } from './access.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
-import { CAPTCHA_RECHAZADO, Login, LoginCorrecto } from './schemas.js'
+import { CAPTCHA_RECHAZADO, Login, LoginCorrecto, passwordFault } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
+
+/** The longest user name, in characters. */
+const MAX_NAME = 255
+/** Client addresses whose login attempts are remembered. */
+const ADDRESSES = 100_000
 
 const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginRateLimit }) => {
   const { sql, passwords, verifyCaptcha } = app
   await app.register(rateLimit, {
     global: false,
     timeWindow: '1 minute',
+    cache: ADDRESSES,
     errorResponseBuilder: () => new Failure('tooMany'),
   })
 
   app.route({
     method: 'POST',
     url: '/login',
+    bodyLimit: SMALL_BODY_LIMIT,
     config: {
       access: 'public',
-      waitsOutside: true,
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit },
       failures: {
@@ -40,15 +46,16 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       },
     },
     schema: { summary: 'Iniciar sesión', body: Login, response: { 200: LoginCorrecto } },
-    handler: async ({ body, ip }) => {
-      if (!(await verifyCaptcha(body.captchaToken, ip))) {
+    handler: async (request, { raw: client }) => {
+      const { strNombreUsuario, strPwd, captchaToken } = request.body
+      request.who = { nombre: String(strNombreUsuario).slice(0, MAX_NAME) }
+      if (!(await verifyCaptcha(captchaToken, request.ip))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
-      const { strNombreUsuario, strPwd } = body
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
         throw new Failure('invalid', SIN_CREDENCIALES)
       }
-      const usuario = await authenticate(strNombreUsuario, strPwd)
+      const usuario = await authenticate(strNombreUsuario, strPwd, client)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
       return {
         success: true as const,
@@ -68,11 +75,12 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   app.route({
     method: 'POST',
     url: '/logout',
+    bodyLimit: SMALL_BODY_LIMIT,
     config: { access: 'session' },
     schema: {
       summary: 'Cerrar sesión',
       description: 'Termina todas las sesiones del usuario y borra la cookie.',
-      response: { 200: Confirmacion('Sesión cerrada correctamente') },
+      response: { 200: Confirmation('Sesión cerrada correctamente') },
     },
     handler: async (request, reply) => {
       const { id } = sesionOf(request)
@@ -84,14 +92,13 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   })
 
   /** The active user with this name and password; throws the two 401s of contract section 7. */
-  async function authenticate(nombre: string, plain: string) {
-    // PostgreSQL refuses a NUL in a parameter, and no stored name has one.
-    const usuario = nombre.includes('\0') ? undefined : await findCredenciales(sql, nombre)
+  async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
+    const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario?.idEstadoUsuario) {
       throw new Failure('unauthenticated', SIN_USUARIO)
     }
     const { strPwd: hash } = usuario
-    if (!isComparable(plain) || !(await passwords.compare(plain, hash))) {
+    if (passwordFault(plain) || !(await passwords.compare(plain, hash, client))) {
       throw new Failure('unauthenticated', INCORRECTOS)
     }
     return usuario
@@ -100,8 +107,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/** What no stored password can be, bcrypt would compare after cutting it. */
-const isComparable = (plain: string) =>
-  Buffer.byteLength(plain) <= MAX_PASSWORD_BYTES && !plain.includes('\0')
+/** Whether a user can have this name. */
+const isName = (nombre: string) => textFault(nombre, MAX_NAME) === undefined
 
 export default authRoutes

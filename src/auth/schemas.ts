@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { MAX_ID, Texto } from '../fields.js'
-import { TextoONull } from '../schemas.js'
+import { NullableText } from '../http/envelopes.js'
+import { type Fault, field, isStorable, MAX_ID, Text } from '../http/fields.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
@@ -13,7 +13,7 @@ const credencial = (format?: string) =>
 export const Login = Type.Object({
   strNombreUsuario: Type.Optional(credencial()),
   strPwd: Type.Optional(credencial('password')),
-  captchaToken: Texto({
+  captchaToken: Text({
     max: 8192,
     example: 'token del widget',
     faults: {
@@ -25,6 +25,24 @@ export const Login = Type.Object({
   }),
 })
 
+/** The most that bcrypt reads of a password; it would cut the rest silently. */
+const MAX_PASSWORD_BYTES = 72
+
+/** What is wrong with `value` as a password. */
+export function passwordFault(value: unknown): Fault | undefined {
+  if (value === undefined || value === null || value === '') return 'missing'
+  if (typeof value !== 'string') return 'text'
+  // bcrypt repeats the key with a NUL after it: with one inside, "a" would pass for "a\0a".
+  if (!isStorable(value)) return 'characters'
+  if (Buffer.byteLength(value) > MAX_PASSWORD_BYTES) return 'bytes'
+}
+
+/** A password to be stored as its hash. */
+export const Password = field<string>(
+  { type: 'string', format: 'password', minLength: 1, examples: ['una clave larga'] },
+  passwordFault,
+)
+
 export const LoginCorrecto = Type.Object({
   success: Type.Literal(true),
   token: Type.String({ description: 'JWT, válido 8 horas' }),
@@ -33,8 +51,8 @@ export const LoginCorrecto = Type.Object({
     nombre: Type.String(),
     idPerfil: Type.Integer(),
     correo: Type.String(),
-    celular: TextoONull(),
-    imagenUrl: TextoONull(),
+    celular: NullableText(),
+    imagenUrl: NullableText(),
   }),
 })
 
@@ -61,7 +79,7 @@ export const Token = Type.Object({
 })
 export type Token = Static<typeof Token>
 
-/** The modules that the service itself decides by; sql/transactions/is_modulo_de_sistema.sql. */
+/** The modules that the service itself decides by; sql/functions/is_modulo_de_sistema.sql. */
 export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'

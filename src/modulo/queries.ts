@@ -1,14 +1,6 @@
-import {
-  type Actor,
-  contains,
-  offset,
-  onConstraint,
-  onRefusal,
-  PAGE_SIZE,
-  pageCount,
-  type Sql,
-} from '../db.js'
-import { Failure } from '../failure.js'
+import { type Actor, onRefusal } from '../auth/actor.js'
+import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { Failure } from '../http/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** One page of the modules that the filter lets through, and how many pages there are. */
@@ -80,7 +72,7 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
   if (!row.deleted) throw new Failure('conflict')
 }
 
-/** The name after what looks alike is made the same (decisions, section 4, rule 4). */
+/** The name after what looks alike is made the same. */
 const semejante = (nombre: string) =>
   nombre
     .normalize('NFKC')

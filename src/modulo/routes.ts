@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { statusFailure, successFailure } from '../answers.js'
-import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
-import type { RoutePlugin } from '../validation.js'
+import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { statusFailure, successFailure } from '../http/failures.js'
+import type { RoutePlugin } from '../http/validation.js'
 import {
   deleteModulo,
   insertModulo,
@@ -27,7 +27,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Listar los módulos',
       querystring: ModuloFiltro,
-      response: { 200: Pagina(Modulo) },
+      response: { 200: Page(Modulo) },
     },
     handler: async ({ query }) => ({ success: true as const, ...(await listModulos(sql, query)) }),
   })
@@ -41,7 +41,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     schema: {
       summary: 'Listar todos los módulos, sin páginas',
-      response: { 200: Respuesta(Type.Array(Modulo)) },
+      response: { 200: Success(Type.Array(Modulo)) },
     },
     handler: async () => ({ success: true as const, data: await listTodosLosModulos(sql) }),
   })
@@ -60,7 +60,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Crear un módulo',
       body: ModuloEnviado,
-      response: { 200: Respuesta(Modulo) },
+      response: { 200: Success(Modulo) },
     },
     handler: async (request) => {
       const data = await insertModulo(sql, request.actor, request.body.strNombreModulo)
@@ -85,7 +85,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       description: 'Si ningún módulo tiene ese id, la respuesta no lleva data.',
       params: ModuloParams,
       body: ModuloEnviado,
-      response: { 200: Respuesta(Type.Optional(Modulo)) },
+      response: { 200: Success(Type.Optional(Modulo)) },
     },
     handler: async ({ actor, params, body }) => ({
       success: true as const,
@@ -107,11 +107,11 @@ const moduloRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Eliminar un módulo con sus permisos',
       params: ModuloParams,
-      response: { 200: Eliminado },
+      response: { 200: Deleted },
     },
     handler: async ({ actor, params }) => {
       await deleteModulo(sql, actor, params.id)
-      return ELIMINADO
+      return DELETED
     },
   })
 }

@@ -1,13 +1,5 @@
-import {
-  type Actor,
-  contains,
-  offset,
-  onConstraint,
-  onRefusal,
-  PAGE_SIZE,
-  pageCount,
-  type Sql,
-} from '../db.js'
+import { type Actor, onRefusal } from '../auth/actor.js'
+import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 /** One page of the profiles that the filter lets through, and how many pages there are. */

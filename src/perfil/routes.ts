@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { statusFailure, successFailure } from '../answers.js'
-import { Failure } from '../failure.js'
-import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
-import type { RoutePlugin } from '../validation.js'
+import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { Failure, statusFailure, successFailure } from '../http/failures.js'
+import type { RoutePlugin } from '../http/validation.js'
 import {
   deletePerfil,
   insertPerfil,
@@ -32,7 +31,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Listar los perfiles',
       querystring: PerfilFiltro,
-      response: { 200: Pagina(Perfil) },
+      response: { 200: Page(Perfil) },
     },
     handler: async ({ query }) => ({
       success: true as const,
@@ -49,7 +48,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
     schema: {
       summary: 'Listar todos los perfiles, sin páginas',
-      response: { 200: Respuesta(Type.Array(PerfilBreve)) },
+      response: { 200: Success(Type.Array(PerfilBreve)) },
     },
     handler: async () => ({ success: true as const, data: await listPerfilesBreves(sql) }),
   })
@@ -64,7 +63,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Crear un perfil',
       body: PerfilNuevo,
-      response: { 200: Respuesta(Perfil) },
+      response: { 200: Success(Perfil) },
     },
     handler: async (request) => {
       const data = await insertPerfil(sql, request.actor, request.body)
@@ -87,7 +86,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Editar un perfil',
       params: PerfilParams,
       body: PerfilEditado,
-      response: { 200: Respuesta(Perfil) },
+      response: { 200: Success(Perfil) },
     },
     handler: async ({ actor, params, body }) => {
       const data = await updatePerfil(sql, actor, params.id, body)
@@ -106,11 +105,11 @@ const perfilRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Eliminar un perfil con sus permisos',
       params: PerfilParams,
-      response: { 200: Eliminado },
+      response: { 200: Deleted },
     },
     handler: async ({ actor, params }) => {
       await deletePerfil(sql, actor, params.id)
-      return ELIMINADO
+      return DELETED
     },
   })
 }

@@ -1,5 +1,5 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Booleano, BooleanoDeConsulta, IdDeRuta, Page, Search, Texto } from '../fields.js'
+import { Bool, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
 
 /** A profile (contract, section 2.2). */
 export const Perfil = Type.Object({
@@ -13,27 +13,27 @@ export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'])
 export type PerfilBreve = Static<typeof PerfilBreve>
 
 export const PerfilFiltro = Type.Object({
-  page: Page,
+  page: PageNumber,
   search: Search,
-  isAdmin: BooleanoDeConsulta,
+  isAdmin: QueryBoolean,
 })
 export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 
-const nombre = Texto({
+const nombre = Text({
   example: 'Recursos humanos',
   faults: { missing: 'El nombre es obligatorio' },
 })
 
 export const PerfilNuevo = Type.Object({
   strNombrePerfil: nombre,
-  bitAdministrador: Type.Optional(Booleano({ default: false })),
+  bitAdministrador: Type.Optional(Bool({ default: false })),
 })
 export type PerfilNuevo = StaticDecode<typeof PerfilNuevo>
 
 export const PerfilEditado = Type.Object({
   strNombrePerfil: nombre,
-  bitAdministrador: Booleano(),
+  bitAdministrador: Bool(),
 })
 export type PerfilEditado = StaticDecode<typeof PerfilEditado>
 
-export const PerfilParams = Type.Object({ id: IdDeRuta('ID de perfil inválido') })
+export const PerfilParams = Type.Object({ id: PathId('ID de perfil inválido') })

@@ -1,4 +1,4 @@
-import { offset, PAGE_SIZE, pageCount, type Sql } from '../db.js'
+import { offset, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
 import type { PermisoConNombres } from './schemas.js'
 
 /**

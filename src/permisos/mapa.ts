@@ -1,4 +1,5 @@
-import type { Sql } from '../db.js'
+import { LRUCache } from 'lru-cache'
+import type { Sql } from '../database/sql.js'
 import { findMapaDePermisos } from './queries.js'
 
 /**
@@ -22,37 +23,20 @@ const MAX_BYTES = 32 * 1024 * 1024
  * section 4.6), from memory where `version` is the one that is kept. `version` null: no profile.
  */
 export function keepMapas(sql: Sql, maxBytes = MAX_BYTES) {
-  const kept = new Map<number, Mapa>()
-  let bytes = 0
-
-  function keep(idPerfil: number, mapa: Mapa) {
-    forget(idPerfil)
-    kept.set(idPerfil, mapa)
-    bytes += mapa.body.length
-    for (const oldest of kept.keys()) {
-      if (bytes <= maxBytes) break
-      forget(oldest)
-    }
-  }
-
-  function forget(idPerfil: number) {
-    bytes -= kept.get(idPerfil)?.body.length ?? 0
-    kept.delete(idPerfil)
-  }
+  const kept = new LRUCache<number, Mapa>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ body }) => body.length,
+  })
 
   return async (idPerfil: number, version: string | null): Promise<Mapa> => {
     if (version === null) return EMPTY
     const found = kept.get(idPerfil)
-    if (found?.version === version) {
-      kept.delete(idPerfil)
-      kept.set(idPerfil, found)
-      return found
-    }
+    if (found?.version === version) return found
     // Text and version of one snapshot, which may be newer than what authorised the request.
     const read = await findMapaDePermisos(sql, idPerfil)
     if (!read) return EMPTY
     const mapa = { version: read.version, body: serialize(read.permisos) }
-    keep(idPerfil, mapa)
+    kept.set(idPerfil, mapa)
     return mapa
   }
 }

@@ -1,4 +1,5 @@
-import { type Actor, onConstraint, onRefusal, type Sql } from '../db.js'
+import { type Actor, onRefusal } from '../auth/actor.js'
+import { onConstraint, type Sql } from '../database/sql.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
 /** The permission map of a profile, by module name, and its version; undefined for no profile. */

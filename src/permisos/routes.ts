@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { statusFailure } from '../answers.js'
-import { Failure } from '../failure.js'
-import { Page } from '../fields.js'
-import { Confirmacion, ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
-import type { RoutePlugin } from '../validation.js'
+import { Confirmation, DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { Failure, statusFailure } from '../http/failures.js'
+import { PageNumber } from '../http/fields.js'
+import { MATRIX_BODY_LIMIT } from '../http/limits.js'
+import type { RoutePlugin } from '../http/validation.js'
 import { listPermisos } from './listado.js'
 import { keepMapas } from './mapa.js'
 import {
@@ -41,8 +41,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     schema: {
       summary: 'Listar los permisos de todos los perfiles',
-      querystring: Type.Object({ page: Page }),
-      response: { 200: Pagina(PermisoConNombres) },
+      querystring: Type.Object({ page: PageNumber }),
+      response: { 200: Page(PermisoConNombres) },
     },
     handler: async ({ query }) => ({
       success: true as const,
@@ -63,7 +63,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Crear un permiso',
       body: PermisoEnviado,
-      response: { 200: Respuesta(Permiso) },
+      response: { 200: Success(Permiso) },
     },
     handler: async (request) => {
       const data = await insertPermiso(sql, request.actor, request.body)
@@ -87,7 +87,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       summary: 'Sustituir un permiso',
       params: PermisoParams,
       body: PermisoEnviado,
-      response: { 200: Respuesta(Permiso) },
+      response: { 200: Success(Permiso) },
     },
     handler: async ({ actor, params, body }) => {
       const data = await updatePermiso(sql, actor, params.id, body)
@@ -103,11 +103,11 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Eliminar un permiso',
       params: PermisoParams,
-      response: { 200: Eliminado },
+      response: { 200: Deleted },
     },
     handler: async ({ actor, params }) => {
       await deletePermiso(sql, actor, params.id)
-      return ELIMINADO
+      return DELETED
     },
   })
 
@@ -148,7 +148,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: Respuesta(Type.Array(Permiso)) },
+      response: { 200: Success(Type.Array(Permiso)) },
     },
     handler: async ({ params }) => ({
       success: true as const,
@@ -159,6 +159,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
   app.route({
     method: 'POST',
     url: '/guardar-matriz',
+    bodyLimit: MATRIX_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
@@ -169,7 +170,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Sustituir todos los permisos de un perfil',
       body: Matriz,
-      response: { 200: Confirmacion('Matriz actualizada correctamente') },
+      response: { 200: Confirmation('Matriz actualizada correctamente') },
     },
     handler: async (request) => {
       const { idPerfil, permisos = [] } = request.body

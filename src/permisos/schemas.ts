@@ -1,11 +1,11 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Flag, Id, IdDeRuta } from '../fields.js'
+import { decoded, field, Id, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
 /** The five flags, as they are stored. */
-const almacenadas = {
+const storedFlags = {
   bitAgregar: Type.Boolean(),
   bitEditar: Type.Boolean(),
   bitConsulta: Type.Boolean(),
@@ -13,8 +13,18 @@ const almacenadas = {
   bitDetalle: Type.Boolean(),
 }
 
+/** A flag of a permission record: `null`, `0` and `""` are false. */
+const Flag = Type.Optional(
+  decoded(
+    field<boolean>({ type: 'boolean', default: false }, (value) =>
+      [true, false, null, 0, ''].includes(value as null) ? undefined : 'boolean',
+    ),
+    (value) => value === true,
+  ),
+)
+
 /** The five flags, as they are sent. */
-const enviadas = {
+const sentFlags = {
   bitAgregar: Flag,
   bitEditar: Flag,
   bitConsulta: Flag,
@@ -27,7 +37,7 @@ export const Permiso = Type.Object({
   id: Type.Integer(),
   idPerfil: Type.Integer(),
   idModulo: Type.Integer(),
-  ...almacenadas,
+  ...storedFlags,
 })
 export type Permiso = Static<typeof Permiso>
 
@@ -38,12 +48,12 @@ export const PermisoConNombres = Type.Object({
   idModulo: Type.Integer(),
   nombrePerfil: Type.String(),
   nombreModulo: Type.String(),
-  ...almacenadas,
+  ...storedFlags,
 })
 export type PermisoConNombres = Static<typeof PermisoConNombres>
 
 /** What a profile may do in one module (contract, section 2.5). */
-export const PermisosAccion = Type.Object({ nombreModulo: Type.String(), ...almacenadas })
+export const PermisosAccion = Type.Object({ nombreModulo: Type.String(), ...storedFlags })
 export type PermisosAccion = Static<typeof PermisosAccion>
 
 /** The permission map: one PermisosAccion by module name. */
@@ -60,12 +70,12 @@ export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin c
 export const PermisoEnviado = Type.Object({
   idPerfil: Id(obligatorio),
   idModulo: Id(obligatorio),
-  ...enviadas,
+  ...sentFlags,
 })
 export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Type.Object({ idModulo: Id(), ...enviadas })
+export const Entrada = Type.Object({ idModulo: Id(), ...sentFlags })
 export type Entrada = StaticDecode<typeof Entrada>
 
 export const Matriz = Type.Object({
@@ -73,5 +83,5 @@ export const Matriz = Type.Object({
   permisos: Type.Optional(Type.Array(Entrada)),
 })
 
-export const PermisoParams = Type.Object({ id: IdDeRuta('ID de permiso inválido') })
-export const DePerfilParams = Type.Object({ idPerfil: IdDeRuta('ID de perfil inválido') })
+export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido') })
+export const DePerfilParams = Type.Object({ idPerfil: PathId('ID de perfil inválido') })

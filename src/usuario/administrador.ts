@@ -1,34 +1,24 @@
 import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError } from '../config.js'
-import { onConstraint, type Sql } from '../db.js'
-import { Failure } from '../failure.js'
+import { onConstraint, type Sql } from '../database/sql.js'
+import { Failure } from '../http/failures.js'
+
+type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
 /**
  * Makes the configured user an active administrator while there is no other; changes nothing when
- * there is one (decisions, section 3). Throws a ConfigError when another user has the name in
- * other case, or the email.
+ * there is one. Throws a ConfigError when another user has the name in other case, or the email.
  */
 export async function ensureAdministrador(
-  { sql, passwords, log }: Pick<FastifyInstance, 'sql' | 'passwords' | 'log'>,
-  administrador: NonNullable<Config['administrador']>,
+  sql: Sql,
+  { passwords, log }: Pick<FastifyInstance, 'passwords' | 'log'>,
+  { ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL }: Pick<Config, AdminKeys>,
 ): Promise<void> {
-  const { strNombreUsuario, strPwd, strCorreo } = administrador
-  const hash = await passwords.hash(strPwd)
-  const ensured = await ensure(sql, strNombreUsuario, hash, strCorreo)
-  if (ensured) log.warn({ strNombreUsuario }, 'administrator set up from ADMIN_*')
-  else log.info('an active administrator exists: ADMIN_* is ignored')
-}
-
-async function ensure(sql: Sql, nombre: string, hash: string, correo: string) {
-  // A transaction is under no time limit of the pool: replicas that start together wait here.
-  const ensuring = sql.begin(async (tx) => {
-    await tx`set local statement_timeout = 0`
-    const [row] = await tx<[{ ensured: boolean }]>`
-      select ensure_administrador(${nombre}, ${hash}, ${correo}) as ensured
-    `
-    return row.ensured
-  })
-  return ensuring
+  if (!ADMIN_USERNAME || !ADMIN_PASSWORD || !ADMIN_EMAIL) return
+  const hash = await passwords.hash(ADMIN_PASSWORD)
+  const [row] = await sql<[{ ensured: boolean }]>`
+    select ensure_administrador(${ADMIN_USERNAME}, ${hash}, ${ADMIN_EMAIL}) as ensured
+  `
     .catch(onConstraint('usuario_correo_unico', 'conflict', 'ADMIN_EMAIL: another user has it'))
     .catch(
       onConstraint(
@@ -40,4 +30,7 @@ async function ensure(sql: Sql, nombre: string, hash: string, correo: string) {
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
+  if (row.ensured)
+    log.warn({ strNombreUsuario: ADMIN_USERNAME }, 'administrator set up from ADMIN_*')
+  else log.info('an active administrator exists: ADMIN_* is ignored')
 }

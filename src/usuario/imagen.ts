@@ -3,9 +3,9 @@ import http from 'node:http'
 import https from 'node:https'
 import { v2 as cloudinary } from 'cloudinary'
 import type { FastifyBaseLogger } from 'fastify'
-import type { Cloudinary } from '../config.js'
-import { mayHaveHappened } from '../db.js'
-import { Failure } from '../failure.js'
+import type { Config } from '../config.js'
+import { mayHaveHappened } from '../database/sql.js'
+import { Failure } from '../http/failures.js'
 
 export interface ImagenAlojada {
   publicId: string
@@ -22,13 +22,10 @@ export interface Imagenes {
 
 const FOLDER = 'usuarios_corp'
 const TIMEOUT = 30_000
-/** The longest answer of the host, and how often its length is looked at, in milliseconds. */
-const MAX_ANSWER = 1024 * 1024
-const LOOK_INTERVAL = 50
 const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
 
 /** The image host behind `cloudinary://…`; see contract, sections 4.16 and 4.17. */
-export function imageHost(account: Cloudinary): Imagenes {
+export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   const options = {
     cloud_name: account.cloudName,
     api_key: account.apiKey,
@@ -38,19 +35,12 @@ export function imageHost(account: Cloudinary): Imagenes {
   // The SDK always calls https.request, which takes its protocol from the agent.
   const { Agent } = account.uploadPrefix?.startsWith('http:') ? http : https
 
-  /**
-   * One call of the SDK with an end to it: its own time limit starts anew with every byte, and it
-   * has none for how many those are.
-   */
+  /** One call of the SDK with an end to it: its own time limit starts anew with every byte. */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()
     let timer: NodeJS.Timeout | undefined
-    let look: NodeJS.Timeout | undefined
     const ended = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new HostError('took too long')), TIMEOUT)
-      look = setInterval(() => {
-        if (received(agent) > MAX_ANSWER) reject(new HostError('sends too much'))
-      }, LOOK_INTERVAL)
     })
     try {
       return await Promise.race([request(agent), ended])
@@ -58,7 +48,6 @@ export function imageHost(account: Cloudinary): Imagenes {
       throw hostError(error)
     } finally {
       clearTimeout(timer)
-      clearInterval(look)
       agent.destroy()
     }
   }
@@ -97,12 +86,6 @@ export function imageHost(account: Cloudinary): Imagenes {
 
   return { upload, remove }
 }
-
-/** Bytes that have come in on the connections of an agent. */
-const received = ({ sockets }: http.Agent) =>
-  Object.values(sockets)
-    .flatMap((open) => open ?? [])
-    .reduce((sum, { bytesRead }) => sum + bytesRead, 0)
 
 /** What the image host did wrong; `isRefusal` where it has said that it keeps nothing. */
 class HostError extends Error {

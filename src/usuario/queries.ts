@@ -1,16 +1,13 @@
-import {
-  type Actor,
-  contains,
-  offset,
-  onConstraint,
-  onRefusal,
-  PAGE_SIZE,
-  pageCount,
-  type Sql,
-} from '../db.js'
-import { forbidden } from '../failure.js'
+import { type Actor, forbidden, onRefusal } from '../auth/actor.js'
+import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
-import type { Usuario, UsuarioFiltro, UsuarioVisto } from './schemas.js'
+import type {
+  Usuario,
+  UsuarioEditado,
+  UsuarioFiltro,
+  UsuarioNuevo,
+  UsuarioVisto,
+} from './schemas.js'
 
 /** One page of the users that the filter lets through, and how many pages there are. */
 export async function listUsuarios(
@@ -64,27 +61,13 @@ export async function findUsuario(
   return row
 }
 
+type ConImagen<T> = Omit<T, 'imagenBase64'> & { imagen: ImagenAlojada | undefined }
+
 /** A user to be stored, the password as its hash. */
-export interface UsuarioColumnas {
-  strNombreUsuario: string
-  idPerfil: number
-  strPwd: string
-  strCorreo: string
-  strNumeroCelular?: string | undefined
-  idEstadoUsuario?: boolean | undefined
-  imagen: ImagenAlojada | undefined
-}
+export type UsuarioColumnas = ConImagen<UsuarioNuevo>
 
 /** A user to be overwritten; password and image stay as they are where undefined. */
-export interface UsuarioCambios {
-  strNombreUsuario: string
-  idPerfil: number
-  strCorreo: string
-  strNumeroCelular?: string | undefined
-  idEstadoUsuario: boolean
-  strPwd: string | undefined
-  imagen: ImagenAlojada | undefined
-}
+export type UsuarioCambios = ConImagen<UsuarioEditado>
 
 /**
  * Adds a user. Throws the Failures `conflict` for a taken email or name or an unknown profile, and

@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { statusFailure, successFailure } from '../answers.js'
 import { sesionOf } from '../auth/access.js'
-import { Failure } from '../failure.js'
-import { ELIMINADO, Eliminado, Pagina, Respuesta } from '../schemas.js'
-import type { RoutePlugin } from '../validation.js'
+import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { Failure, statusFailure, successFailure } from '../http/failures.js'
+import type { RoutePlugin } from '../http/validation.js'
 import { storeWithImagen } from './imagen.js'
 import {
   CONFLICTOS,
@@ -26,7 +25,7 @@ import {
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
-const usuarioRoutes: RoutePlugin = async (app) => {
+const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
 
   app.route({
@@ -39,7 +38,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Listar los usuarios',
       querystring: UsuarioFiltro,
-      response: { 200: Pagina(UsuarioVisto) },
+      response: { 200: Page(UsuarioVisto) },
     },
     handler: async ({ query }) => ({ success: true as const, ...(await listUsuarios(sql, query)) }),
   })
@@ -54,7 +53,7 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Consultar un usuario',
       params: UsuarioParams,
-      response: { 200: Respuesta(UsuarioVisto) },
+      response: { 200: Success(UsuarioVisto) },
     },
     handler: async ({ actor, params }) => {
       const data = await findUsuario(sql, actor, params.id)
@@ -66,9 +65,9 @@ const usuarioRoutes: RoutePlugin = async (app) => {
   app.route({
     method: 'POST',
     url: '/',
+    bodyLimit: imageLimit,
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
-      waitsOutside: true,
       failures: {
         conflict: statusFailure(500, CONFLICTOS),
         upload: statusFailure(500, 'No se pudo subir la imagen'),
@@ -78,13 +77,13 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Crear un usuario',
       body: UsuarioNuevo,
-      response: { 200: Respuesta(Usuario) },
+      response: { 200: Success(Usuario) },
     },
-    handler: async (request) => {
+    handler: async (request, { raw: client }) => {
       const { actor, log } = request
       const { imagenBase64, ...usuario } = request.body
       await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
-      const strPwd = await passwords.hash(usuario.strPwd)
+      const strPwd = await passwords.hash(usuario.strPwd, client)
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
       )
@@ -96,9 +95,9 @@ const usuarioRoutes: RoutePlugin = async (app) => {
   app.route({
     method: 'PUT',
     url: '/:id',
+    bodyLimit: imageLimit,
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
-      waitsOutside: true,
       failures: {
         conflict: statusFailure(500, CONFLICTOS),
         upload: statusFailure(500, NO_ACTUALIZADO),
@@ -111,13 +110,14 @@ const usuarioRoutes: RoutePlugin = async (app) => {
       description: 'Si ningún usuario tiene ese id, la respuesta no lleva data.',
       params: UsuarioParams,
       body: UsuarioEditado,
-      response: { 200: Respuesta(Type.Optional(Usuario)) },
+      response: { 200: Success(Type.Optional(Usuario)) },
     },
-    handler: async ({ actor, params, body: { imagenBase64, ...usuario }, log }) => {
+    handler: async ({ actor, params, body, log }, { raw: client }) => {
+      const { imagenBase64, ...usuario } = body
       if (usuario.strPwd || imagenBase64) {
         await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
       }
-      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
+      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, client))
       const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
       )
@@ -136,14 +136,14 @@ const usuarioRoutes: RoutePlugin = async (app) => {
     schema: {
       summary: 'Eliminar un usuario con su imagen',
       params: UsuarioParams,
-      response: { 200: Eliminado },
+      response: { 200: Deleted },
     },
     handler: async (request) => {
       const { id } = request.params
       if (id === sesionOf(request).id) throw new Failure('conflict')
       const publicId = await deleteUsuario(sql, request.actor, id)
       if (publicId) void imagenes.remove(publicId, request.log)
-      return ELIMINADO
+      return DELETED
     },
   })
 }

@@ -1,19 +1,28 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { Password, passwordFault } from '../auth/schemas.js'
+import { NullableText } from '../http/envelopes.js'
 import {
-  Booleano,
-  BooleanoDeConsulta,
-  Correo,
+  Bool,
   decoded,
+  field,
   Id,
-  IdDeConsulta,
-  IdDeRuta,
-  Page,
-  Password,
-  passwordFault,
+  PageNumber,
+  PathId,
+  QueryBoolean,
   Search,
-  Texto,
-} from '../fields.js'
-import { TextoONull } from '../schemas.js'
+  Text,
+  textFault,
+} from '../http/fields.js'
+
+const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
+const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
+const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
+
+/** An email address: a local part, `@`, and a domain of at least two labels. */
+export const Email = field<string>(
+  { type: 'string', format: 'email', maxLength: 255, examples: ['ana@ejemplo.com'] },
+  (value) => textFault(value, 255) ?? (EMAIL.test(String(value)) ? undefined : 'email'),
+)
 
 /** A user, with the hash of the password (contract, section 2.1). */
 export const Usuario = Type.Object({
@@ -22,9 +31,9 @@ export const Usuario = Type.Object({
   idPerfil: Type.Integer(),
   strPwd: Type.String({ description: 'Hash bcrypt de la contraseña' }),
   strCorreo: Type.String(),
-  strNumeroCelular: TextoONull(),
+  strNumeroCelular: NullableText(),
   idEstadoUsuario: Type.Boolean(),
-  imagenUrl: TextoONull(),
+  imagenUrl: NullableText(),
 })
 export type Usuario = Static<typeof Usuario>
 
@@ -36,19 +45,18 @@ export const UsuarioVisto = Type.Composite([
 export type UsuarioVisto = Static<typeof UsuarioVisto>
 
 export const UsuarioFiltro = Type.Object({
-  page: Page,
+  page: PageNumber,
   search: Search,
-  idPerfil: IdDeConsulta,
-  estado: BooleanoDeConsulta,
+  idPerfil: Type.Optional(Id()),
+  estado: QueryBoolean,
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
 /** A password on an update, where the empty text leaves the one there is. */
-const PasswordNuevo = decoded<string, string | undefined>(
-  {
-    wire: { type: 'string', format: 'password' },
-    fault: (value) => (value === '' ? undefined : passwordFault(value)),
-  },
+const PasswordNuevo = decoded(
+  field<string>({ type: 'string', format: 'password' }, (value) =>
+    value === '' ? undefined : passwordFault(value),
+  ),
   (value) => value || undefined,
 )
 
@@ -57,17 +65,14 @@ const PasswordNuevo = decoded<string, string | undefined>(
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
 /** A whole image as a base64 data URI; the empty text is as omitted. */
-const Imagen = decoded<string, string | undefined>(
-  {
-    wire: { type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] },
-    fault: (value) => {
-      if (typeof value !== 'string') return 'text'
-      if (value === '') return undefined
-      if (!value.startsWith('data:image')) return 'prefix'
-      const [head] = DATA_URI.exec(value) ?? ['']
-      return head && isBase64(value.slice(head.length)) ? undefined : 'image'
-    },
-  },
+const Imagen = decoded(
+  field<string>({ type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] }, (value) => {
+    if (typeof value !== 'string') return 'text'
+    if (value === '') return undefined
+    if (!value.startsWith('data:image')) return 'prefix'
+    const [head] = DATA_URI.exec(value) ?? ['']
+    return head && isBase64(value.slice(head.length)) ? undefined : 'image'
+  }),
   (value) => value || undefined,
 )
 
@@ -75,25 +80,25 @@ const Imagen = decoded<string, string | undefined>(
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Type.Object({
-  strNombreUsuario: Texto({ example: 'ana' }),
+  strNombreUsuario: Text({ visible: true, example: 'ana' }),
   idPerfil: Id(),
-  strPwd: Password(),
-  strCorreo: Correo,
-  strNumeroCelular: Type.Optional(Texto({ blank: true, example: '5512345678' })),
-  idEstadoUsuario: Type.Optional(Booleano({ default: true })),
+  strPwd: Password,
+  strCorreo: Email,
+  strNumeroCelular: Type.Optional(Text({ blank: true, example: '5512345678' })),
+  idEstadoUsuario: Type.Optional(Bool({ default: true })),
   imagenBase64: Type.Optional(Imagen),
 })
 export type UsuarioNuevo = StaticDecode<typeof UsuarioNuevo>
 
 export const UsuarioEditado = Type.Object({
-  strNombreUsuario: Texto({ example: 'ana' }),
+  strNombreUsuario: Text({ visible: true, example: 'ana' }),
   idPerfil: Id(),
-  strCorreo: Correo,
-  strNumeroCelular: Type.Optional(Texto({ blank: true, example: '5512345678' })),
-  idEstadoUsuario: Booleano(),
+  strCorreo: Email,
+  strNumeroCelular: Type.Optional(Text({ blank: true, example: '5512345678' })),
+  idEstadoUsuario: Bool(),
   strPwd: Type.Optional(PasswordNuevo),
   imagenBase64: Type.Optional(Imagen),
 })
 export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
 
-export const UsuarioParams = Type.Object({ id: IdDeRuta('ID de usuario inválido') })
+export const UsuarioParams = Type.Object({ id: PathId('ID de usuario inválido') })

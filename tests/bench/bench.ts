@@ -3,21 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { startPostgres } from '../../src/dev/postgres.js'
+import { SECRETS } from '../service.js'
 import { JWT_SECRET, openDatabase, PERFILES, readData, seed } from './data.js'
 import { type Server, startGenerator, startServer } from './processes.js'
 
 /** What all sections share. */
 export type Bench = Awaited<ReturnType<typeof startBench>>
 
-export interface Options {
-  /** How long a single measurement takes. */
-  seconds: number
-  /** Whether container images are to be built, for their sizes. */
-  images?: boolean
-}
-
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
-export async function startBench({ seconds, images }: Options) {
+export async function startBench(seconds: number) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
   const database = await startPostgres({ folder: join(folder, 'postgres') })
   const captcha = await startCaptcha()
@@ -35,33 +29,25 @@ export async function startBench({ seconds, images }: Options) {
 
   const url = await createDatabase('llavero')
   await seed(url, PERFILES)
-  const data = await readData(url)
-  const mapBody = JSON.stringify(data.mapas[0]?.mapa)
-  const [version] = await server`select current_setting('server_version') as version`
 
   return {
+    /** How long a single measurement takes. */
     seconds,
-    images,
-    folder,
-    database: { pid: database.pid, version: String(version?.version), url },
     createDatabase,
     /** A database with the same data, for a section that writes; no server may be running. */
     copyData: (name: string) => createDatabase(name, 'llavero'),
-    data,
+    data: await readData(url),
     generator,
-    mapBytes: Buffer.byteLength(mapBody),
     /** Starts the service or a reference, on the seeded database unless `env` names another. */
-    startServer: async (file: string, env: Record<string, string> = {}, args: string[] = []) => {
+    startServer: async (file: string, env: Record<string, string> = {}) => {
       const common = {
+        ...SECRETS,
         DATABASE_URL: url,
         JWT_SECRET,
-        MAP_BODY: mapBody,
-        CAPTCHA_SECRET: 'secreto del sitio',
         CAPTCHA_VERIFY_URL: captcha.url,
-        CLOUDINARY_URL: 'cloudinary://clave:secreto@nube',
         LOGIN_RATE_LIMIT: '0',
       }
-      const started = await startServer(file, { ...common, ...env }, folder, args)
+      const started = await startServer(file, { ...common, ...env }, folder)
       servers.add(started)
       return started
     },

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { hashSync } from 'bcryptjs'
 import postgres from 'postgres'
-import { migrate } from '../../src/migrate.js'
-import { findMapaDePermisos } from '../../src/permisos/queries.js'
+import { migrate } from '../../src/database/migrations.js'
 
 export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
 export const PASSWORD = 'clave de medidas'
@@ -69,7 +68,7 @@ export async function seed(url: string, perfiles: number) {
   await sql.end()
 }
 
-/** The users, and the maps of some profiles as the database has them. */
+/** The users: those who may read their own map, and those who may do everything. */
 export async function readData(url: string) {
   const sql = openDatabase(url)
   const usuarios = await sql<(Usuario & { administrador: boolean })[]>`
@@ -78,36 +77,11 @@ export async function readData(url: string) {
     join perfil on perfil.id = "idPerfil"
     order by usuario.id
   `
-  const [counts] = await sql<[{ perfiles: number; modulos: number; permisos: number }]>`
-    select (select count(*) from perfil)::integer as perfiles,
-      (select count(*) from modulo)::integer as modulos,
-      (select count(*) from permisos_perfil)::integer as permisos
-  `
-  const lectores = usuarios.filter(({ administrador }) => !administrador)
-  const mapas = await Promise.all(
-    lectores.slice(0, 3).map(async (usuario) => {
-      const { permisos } = (await findMapaDePermisos(sql, usuario.idPerfil)) ?? {}
-      return { usuario, mapa: { success: true, permisos } }
-    }),
-  )
   await sql.end()
-  const administradores = usuarios.filter(({ administrador }) => administrador)
-  return { lectores, administradores, mapas, counts }
-}
-export type Data = Awaited<ReturnType<typeof readData>>
-
-/** One who may read and write everything. */
-export async function readAdministrador(url: string) {
-  const sql = openDatabase(url)
-  const [usuario] = await sql<[Usuario]>`
-    select usuario.id, "idPerfil", "strNombreUsuario" as nombre
-    from usuario
-    join perfil on perfil.id = "idPerfil"
-    where "bitAdministrador"
-    limit 1
-  `
-  await sql.end()
-  return usuario
+  return {
+    lectores: usuarios.filter(({ administrador }) => !administrador),
+    administradores: usuarios.filter(({ administrador }) => administrador),
+  }
 }
 
 /** The header with a token such as the service issues. */

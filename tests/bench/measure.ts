@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 /** Several measurements of one thing. */
 export interface Spread {
@@ -37,35 +37,6 @@ export async function alternate<Name extends string, T>(
   return results
 }
 
-/** Milliseconds of a tick in /proc/PID/stat, the same on every Linux. */
-const TICK = 10
-
-/** CPU time that a process has used so far, in milliseconds; NaN where there is no /proc. */
-export const cpuMs = (pid: number) => readStat(pid)?.own ?? Number.NaN
-
-/** The same of a PostgreSQL server: its first process and those it started, ended ones included. */
-export function databaseCpuMs(postmaster: number) {
-  const first = readStat(postmaster)
-  if (!first) return Number.NaN
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => readStat(Number(name)))
-    .filter((stat) => stat?.parent === postmaster)
-  return children.reduce((sum, stat) => sum + (stat?.own ?? 0), first.own + first.ended)
-}
-
-function readStat(pid: number) {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name, in parentheses, may hold anything; the state follows it.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    const ticks = (from: number) => (Number(fields[from]) + Number(fields[from + 1])) * TICK
-    return { parent: Number(fields[1]), own: ticks(11), ended: ticks(13) }
-  } catch {
-    return undefined
-  }
-}
-
 /** Resident memory of a process in MB; NaN where there is no /proc. */
 export function residentMb(pid: number) {
   try {
@@ -74,4 +45,36 @@ export function residentMb(pid: number) {
   } catch {
     return Number.NaN
   }
+}
+
+/** What a section of the bench has found. */
+export interface Section {
+  title: string
+  /** What is measured and how, in a line or two. */
+  about: string
+  /** The keys of the first row are the columns. */
+  rows: Record<string, string | number | Spread>[]
+}
+
+/** A section as Markdown. */
+export function markdown({ title, about, rows }: Section) {
+  const columns = Object.keys(rows[0] ?? {})
+  const table = [
+    `| ${columns.join(' | ')} |`,
+    `|${columns.map(() => '---|').join('')}`,
+    ...rows.map((row) => `| ${columns.map((column) => show(row[column] ?? '')).join(' | ')} |`),
+  ]
+  return `## ${title}\n\n${about}\n\n${table.join('\n')}\n`
+}
+
+function show(cell: string | number | Spread) {
+  if (typeof cell === 'string') return cell
+  if (typeof cell === 'number') return format(cell)
+  return `${format(cell.median)} (${format(cell.min)}–${format(cell.max)})`
+}
+
+/** Three significant digits. */
+function format(value: number) {
+  if (Number.isNaN(value)) return '?'
+  return value >= 100 ? Math.round(value).toLocaleString('en') : `${Number(value.toPrecision(3))}`
 }

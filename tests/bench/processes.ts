@@ -13,9 +13,6 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 export const SERVERS = {
   service: here('../../dist/server.js'),
   plain: here('./references/plain.js'),
-  constant: here('./references/constant.js'),
-  oneRead: here('./references/one-read.js'),
-  express: here('./references/express.js'),
 }
 
 /** How long a server may take to its first answer, in milliseconds. */
@@ -34,12 +31,11 @@ export async function startServer(
   file: string,
   env: Record<string, string>,
   folder: string,
-  args: string[] = [],
 ): Promise<Server> {
   const port = await freePort()
   const log = openSync(join(folder, `${port}.log`), 'w')
   const begin = performance.now()
-  const child = spawn(process.execPath, [...args, file], {
+  const child = spawn(process.execPath, [file], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',

@@ -44,18 +44,6 @@ const PROXIES: Proxy[] = [
     args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
   },
   {
-    name: 'nginx with a connection for each request',
-    program: 'nginx',
-    readConfig: async () => (await template('nginx.conf')).replace(/^ *keepalive .*/m, ''),
-    args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
-  },
-  {
-    name: 'HAProxy',
-    program: 'haproxy',
-    readConfig: () => template('haproxy.cfg'),
-    args: (file) => ['-db', '-f', file],
-  },
-  {
     name: 'the Caddy of compose.yaml',
     program: 'caddy',
     readConfig: composeCaddyfile,

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -125,6 +127,50 @@ it('tells which hosts it has tried, and not the password, when none serves', asy
   const { stderr, ...end } = await ended
   expect(end).toEqual({ code: 1, signal: null })
   expect(stderr).toContain(`ECONNREFUSED 127.0.0.1:${primary.port}`)
-  expect(stderr).toContain(`127.0.0.1:${standby.port} is not read-write`)
+  expect(stderr).toContain(`127.0.0.1:${standby.port} is a standby`)
   expect(stderr).not.toContain(password)
+})
+
+describe('a standby whose replay is paused, in the place of its primary', () => {
+  it.each(['its host alone', 'both hosts'])(
+    'answers nothing, with %s in DATABASE_URL',
+    async (hosts) => {
+      const { primary, standby } = await startPair()
+      // As a proxy does after a switchover: to the one server, and then to the other.
+      let target = primary.port
+      const links = new Set<Socket>()
+      const proxy = net.createServer((client) => {
+        const server = net.connect(target, '127.0.0.1')
+        links.add(client)
+        client.pipe(server).pipe(client)
+        client.on('error', () => server.destroy()).on('close', () => server.destroy())
+        server.on('error', () => client.destroy()).on('close', () => client.destroy())
+      })
+      proxy.listen(0, '127.0.0.1')
+      await once(proxy, 'listening')
+      const { port } = proxy.address() as AddressInfo
+      const url = new URL(addressOf(primary))
+      url.port = String(port)
+      const DATABASE_URL =
+        hosts === 'both hosts'
+          ? url.href.replace(`${port}`, `${port},127.0.0.1:${standby.port}`)
+          : url.href
+      const service = await startService({ DATABASE_URL })
+      const token = await service.login()
+      const list = () => service.call('GET', '/api/perfil/list', undefined, token)
+      expect((await list()).status).toBe(200)
+
+      await connectTo(standby.url)`select pg_wal_replay_pause()`
+      target = standby.port
+      for (const link of links) link.destroy()
+      for (let ask = 0; ask < 3; ask++) {
+        expect((await list()).status).toBe(500)
+        expect((await service.call('GET', '/health/ready')).status).toBe(503)
+      }
+      target = primary.port
+      await expect.poll(async () => (await list()).status, { timeout: 5000 }).toBe(200)
+      for (const link of links) link.destroy()
+      proxy.close()
+    },
+  )
 })

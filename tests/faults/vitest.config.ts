@@ -11,5 +11,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 180_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 5000 } },
   },
 })

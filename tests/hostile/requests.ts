@@ -58,7 +58,6 @@ const HEADERS: Record<string, string>[] = [
   { 'content-encoding': 'gzip' },
   { 'transfer-encoding': 'chunked' },
   { expect: '100-continue' },
-  { expect: 'nada' },
   { connection: 'upgrade', upgrade: 'websocket' },
   { 'sec-fetch-site': 'cross-site', origin: 'https://otro.example' },
   { 'x-http-method-override': 'DELETE', 'x-request-id': 'x'.repeat(9000) },
@@ -118,9 +117,11 @@ function bodiesOf({ body: schema }: Operation): fc.Arbitrary<string | undefined>
   )
 }
 
+/** In milliseconds; on a busy machine too. */
+const TIME_LIMIT = 3000
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Sends a request byte for byte; `ms` is from its first byte to the answer's last. */
+/** Sends a request byte for byte; throws where the answer takes more than TIME_LIMIT. */
 export function send(address: string, { method, url, caller, by, body, ...request }: Request) {
   const headers: Record<string, string> = { ...request.headers }
   const token = TOKENS[caller]
@@ -132,14 +133,13 @@ export function send(address: string, { method, url, caller, by, body, ...reques
   }
   // Parsed as a URL, the path would be put straight first.
   const { hostname, port } = new URL(address)
-  const started = performance.now()
   return new Promise<Answer>((resolve, reject) => {
     const sent = httpRequest({ agent, hostname, port, method, path: url, headers })
-    sent.setTimeout(20_000, () => sent.destroy(new Error('no answer in 20 s')))
+    sent.setTimeout(TIME_LIMIT, () => sent.destroy(new Error('no answer in time')))
     sent.on('error', reject)
     sent.on('response', async (response) => {
       const { statusCode: status = 0, headers } = response
-      resolve({ status, headers, body: await text(response), ms: performance.now() - started })
+      resolve({ status, headers, body: await text(response) })
     })
     sent.end(bytes)
   })
@@ -149,5 +149,4 @@ export interface Answer {
   status: number
   headers: Record<string, unknown>
   body: string
-  ms: number
 }

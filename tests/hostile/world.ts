@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import postgres from 'postgres'
 import { JWT_SECRET } from '../app.js'
 
 /** What every sequence of requests begins with: ids from 1 up to 8 in each table and some more. */
@@ -63,9 +64,11 @@ const SETUP = `
  * example of a login names. `restore` makes the rows what they were at first; `changes` grows with
  * every row that is added, changed or removed.
  */
-export async function fillWorld({ sql, passwords }: FastifyInstance) {
+export async function fillWorld({ sql, passwords }: FastifyInstance, url: string) {
   await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('admin')}`
-  await sql.unsafe(ROWS + SETUP)
+  const direct = postgres(url, { max: 1, onnotice: () => {} })
+  await direct.unsafe(ROWS + SETUP)
+  await direct.end()
   return {
     restore: async () => {
       await sql`select prueba.restaurar()`

@@ -1,0 +1,26 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+
+/** Text or null, on an answer. */
+export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 'null'] })
+
+/** `{ success: true, data }`. */
+export const Success = <T extends TSchema>(data: T) =>
+  Type.Object({ success: Type.Literal(true), data })
+
+/** One page of a list with the number of pages there are. */
+export const Page = <T extends TSchema>(row: T) =>
+  Type.Object({
+    success: Type.Literal(true),
+    data: Type.Array(row),
+    totalPages: Type.Integer({ minimum: 0 }),
+  })
+
+/** `{ success: true, message }` with the one text that this answer ever has. */
+export const Confirmation = <T extends string>(message: T) =>
+  Type.Object({ success: Type.Literal(true), message: Type.Literal(message) })
+
+export const Deleted = Confirmation('Eliminado correctamente')
+export const DELETED: Static<typeof Deleted> = {
+  success: true,
+  message: 'Eliminado correctamente',
+}

@@ -1,0 +1,40 @@
+import { Type } from '@sinclair/typebox'
+import { Failure, statusFailure } from './failures.js'
+import type { RoutePlugin } from './validation.js'
+
+const Estado = Type.Object({ status: Type.Literal('ok') })
+
+/** `/health/live`: the process answers. `/health/ready`: it can serve, and is not about to stop. */
+const healthRoutes: RoutePlugin = async (app) => {
+  const { sql } = app
+  let asked: Promise<unknown> | undefined
+
+  /** Asks the database once for all who wait for it: anybody may. */
+  async function askDatabase() {
+    asked ??= sql`select require_primary()`.then(() => {})
+    await asked.finally(() => {
+      asked = undefined
+    })
+  }
+
+  app.route({
+    method: 'GET',
+    url: '/live',
+    schema: { hide: true, response: { 200: Estado } },
+    handler: async () => ({ status: 'ok' as const }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/ready',
+    config: { failures: { unexpected: statusFailure(503, 'No disponible') } },
+    schema: { hide: true, response: { 200: Estado } },
+    handler: async () => {
+      if (app.isStopping) throw new Failure('unavailable', 'No disponible')
+      await askDatabase()
+      return { status: 'ok' as const }
+    },
+  })
+}
+
+export default healthRoutes

@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import underPressure from '@fastify/under-pressure'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { busy, noJson, tooLarge } from './failures.js'
+
+/** The largest bodies in bytes: of most routes, of login and logout, of the matrix. */
+export const BODY_LIMIT = 64 * 1024
+export const SMALL_BODY_LIMIT = 16 * 1024
+export const MATRIX_BODY_LIMIT = 1024 * 1024
+
+/** Characters of a body beside its longest text, which take long to parse, and its quotes then. */
+const MAX_JSON = 1024 * 1024
+const MAX_QUOTES = 1000
+/** Bytes of bodies above BODY_LIMIT at a time, of which each takes some four times its size. */
+const MAX_LARGE_BODIES = 64 * 1024 * 1024
+/** Bytes of a refused body that are read all the same. */
+const MAX_DRAINED = 64 * 1024 * 1024
+/** Requests that the service works on at a time, those whose bodies still come in left out. */
+const MAX_IN_FLIGHT = 400
+/** In milliseconds: how late the event loop may be, and how long a refusal is held back. */
+const MAX_LOOP_DELAY = 1000
+const REFUSAL_DELAY = 1000
+
+/**
+ * Takes JSON bodies and no other content type; an empty body is as none at all. Throws the Failures
+ * `malformed`, and `tooLarge` for more JSON than any route wants, its size aside.
+ */
+export function parseJsonBodies(app: FastifyInstance) {
+  app.removeAllContentTypeParsers()
+  async function parse(_request: FastifyRequest, body: string) {
+    if (body === '') return undefined
+    if (body.length - longestText(body) > MAX_JSON) throw tooLarge()
+    try {
+      return JSON.parse(body)
+    } catch {
+      // The parser's own text quotes the body.
+      throw noJson()
+    }
+  }
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, parse)
+}
+
+/**
+ * The length of the longest text in a JSON body. What follows a text that has ended is no text,
+ * though it stands between quotation marks too.
+ */
+function longestText(body: string) {
+  let longest = 0
+  let start = body.indexOf('"')
+  for (let quotes = 0; start >= 0; quotes++) {
+    if (quotes > MAX_QUOTES) return 0
+    const end = body.indexOf('"', start + 1)
+    const isText = !/[\s,:}\]]/.test(body.charAt(start + 1))
+    if (isText) longest = Math.max(longest, end - start)
+    start = end
+  }
+  return longest
+}
+
+/**
+ * Refuses requests of the instance with the Failure `busy` while there is more to do than it can:
+ * too many requests, too many large bodies, or a late event loop.
+ */
+export async function limitLoad(app: FastifyInstance, largestBody: number) {
+  const inFlight = new Set<FastifyRequest>()
+  const bodies = new Map<FastifyRequest, number>()
+  let bodyBytes = 0
+
+  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY, pressureHandler: refuse })
+
+  async function refuse() {
+    // Clients that come again at once would keep it busy with nothing but refusing them.
+    await sleep(REFUSAL_DELAY)
+    throw busy()
+  }
+
+  async function enter(request: FastifyRequest) {
+    if (inFlight.size >= MAX_IN_FLIGHT) await refuse()
+    inFlight.add(request)
+  }
+
+  function takeBody(request: FastifyRequest) {
+    const { bodyLimit } = request.routeOptions
+    const { 'transfer-encoding': isUnknown, 'content-length': length = 0 } = request.headers
+    const bytes = isUnknown ? bodyLimit : Number(length)
+    // One that is too large is not read at all.
+    if (bytes <= BODY_LIMIT || bytes > bodyLimit) return
+    if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw busy()
+    bodyBytes += bytes
+    bodies.set(request, bytes)
+  }
+
+  app.addHook('onRequest', async (request) => enter(request))
+  app.addHook('preParsing', async (request) => {
+    inFlight.delete(request)
+    takeBody(request)
+  })
+  app.addHook('preValidation', async (request) => enter(request))
+  app.addHook('onSend', async (request) => {
+    inFlight.delete(request)
+    bodyBytes -= bodies.get(request) ?? 0
+    bodies.delete(request)
+    if (!request.raw.complete) await drain(request.raw)
+  })
+}
+
+/**
+ * Reads and forgets what is left of a body: its client may look at the answer only after it has sent
+ * all, and would else see a reset connection. One that goes on for ever is cut off.
+ */
+async function drain(raw: IncomingMessage) {
+  let left = MAX_DRAINED
+  raw.on('data', ({ length }) => {
+    left -= length
+    if (left < 0) raw.destroy()
+  })
+  // Nobody is left to be answered where it fails.
+  await finished(raw, { writable: false }).catch(() => {})
+}

@@ -1,0 +1,81 @@
+import type { Writable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.js'
+
+/**
+ * JSON lines that name what happened and nothing that was sent: no headers, no bodies, no query
+ * text. Of an error only what can't hold a value of the request, which rules out a database
+ * error's detail (it quotes the row, hash included).
+ */
+export function logOptions(level: Config['LOG_LEVEL'], stream?: Writable) {
+  return {
+    level,
+    ...(stream && { stream }),
+    serializers: {
+      err: serializeError,
+      req: () => ({}),
+      res: () => ({}),
+    },
+  }
+}
+
+type LoggedError = { [key: string]: unknown; type: string; message: string; stack: string }
+
+function serializeError(error: unknown): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'not an error', stack: '' }
+  const { name, message, stack = '', cause } = error
+  const { code, constraint_name: constraint } = error as { code?: string; constraint_name?: string }
+  return {
+    type: name,
+    message,
+    code,
+    constraint,
+    stack,
+    ...(cause === undefined ? {} : { cause: serializeError(cause) }),
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** `ip`, which is not there to be read once the client has gone. */
+    clientIp: string
+  }
+}
+
+/**
+ * One line for each request when it is answered, `aborted` where the client has not waited for it;
+ * its id goes back as `x-request-id`.
+ */
+export function logRequests(app: FastifyInstance) {
+  app.decorateRequest('clientIp', '')
+  app.addHook('onRequest', async (request, reply) => {
+    request.clientIp = request.ip
+    reply.header('x-request-id', request.id)
+  })
+  onAnswered(app, ({ method, url, clientIp: ip, log }, reply, isAborted) => {
+    // The query may hold anything.
+    const [path] = url.split('?', 1)
+    const ms = Math.round(reply.elapsedTime)
+    const status = reply.statusCode
+    log.info({ method, path, status, ms, ip, ...(isAborted && { aborted: true }) }, 'request')
+  })
+}
+
+/**
+ * Calls `listener` once for each request: when its answer is out, or can't get out any more because
+ * the client has gone, of which Fastify's `onResponse` says nothing.
+ */
+export function onAnswered(
+  app: FastifyInstance,
+  listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
+) {
+  app.addHook('onSend', async (request, reply) => {
+    const { raw } = reply
+    let isAborted = true
+    raw.once('finish', () => {
+      isAborted = false
+    })
+    if (raw.destroyed) listener(request, reply, isAborted)
+    else raw.once('close', () => listener(request, reply, isAborted))
+  })
+}

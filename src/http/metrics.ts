@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { onAnswered } from './log.js'
+
+/**
+ * `GET /metrics` in Prometheus' text: the process itself (memory, CPU, handles, event-loop delay),
+ * requests by route and status, the pool and the queue of hashes. Anybody who reaches it may read
+ * it.
+ */
+export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) => {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'From the head of a request to the end of its answer, by route and status',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  onAnswered(app, (request, reply) => {
+    duration.observe(labels(request, reply), reply.elapsedTime / 1000)
+  })
+
+  new Gauge({
+    name: 'llavero_database_queries',
+    help: 'Queries without an answer: as many as run at most, and those that wait',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(app.sql.usage())) this.set({ state }, count)
+    },
+  })
+  new Gauge({
+    name: 'llavero_password_hashes_waiting',
+    help: 'Password hashes that wait for a thread',
+    registers,
+    collect() {
+      this.set(waitingHashes())
+    },
+  })
+
+  app.get('/metrics', async (_request, reply) => {
+    reply.type(registry.contentType)
+    return registry.metrics()
+  })
+})
+
+/** The route and not the path, which is anybody's to invent. */
+function labels({ method, routeOptions }: FastifyRequest, { statusCode }: FastifyReply) {
+  return { method, route: routeOptions.url ?? 'none', status: statusCode }
+}

@@ -1,0 +1,151 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ConfigError } from '../src/config.js'
+import { ensureAdministrador } from '../src/usuario/administrador.js'
+import { testApp } from './app.js'
+
+const ADMIN = {
+  strNombreUsuario: 'raiz',
+  strPwd: 'clave-de-administrador',
+  strCorreo: 'raiz@ejemplo.com',
+}
+const ALL = {
+  bitAgregar: true,
+  bitEditar: true,
+  bitConsulta: true,
+  bitEliminar: true,
+  bitDetalle: true,
+}
+
+const { app, call, readLog } = await testApp()
+const { sql } = app
+const ensure = (changes: object = {}) => {
+  const { strNombreUsuario, strPwd, strCorreo } = { ...ADMIN, ...changes }
+  return ensureAdministrador(sql, app, {
+    ADMIN_USERNAME: strNombreUsuario,
+    ADMIN_PASSWORD: strPwd,
+    ADMIN_EMAIL: strCorreo,
+  })
+}
+
+/** All that ADMIN_* could change. */
+async function contents() {
+  const [row] = await sql`
+    select (select jsonb_agg(perfil order by id) from perfil) as perfiles,
+      (select jsonb_agg(usuario order by id) from usuario) as usuarios,
+      (select jsonb_agg(permisos_perfil order by id) from permisos_perfil) as permisos
+  `
+  return row as Record<'perfiles' | 'usuarios' | 'permisos', any>
+}
+
+beforeEach(async () => {
+  await sql`truncate perfil, permisos_perfil, usuario restart identity`
+})
+
+describe('the administrator of ADMIN_*', () => {
+  it('is made, where there is nothing, with a profile and every module', async () => {
+    await ensure()
+    expect(await contents()).toMatchObject({
+      perfiles: [{ id: 1, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: true }],
+      usuarios: [
+        {
+          strNombreUsuario: 'raiz',
+          idPerfil: 1,
+          strPwd: expect.stringMatching(/^\$2b\$10\$/),
+          strCorreo: 'raiz@ejemplo.com',
+          strNumeroCelular: null,
+          idEstadoUsuario: true,
+          imagenUrl: null,
+        },
+      ],
+      permisos: [1, 2, 3, 4].map((idModulo) => ({ idPerfil: 1, idModulo, ...ALL })),
+    })
+    expect(readLog()).toContain('"strNombreUsuario":"raiz","msg":"administrator set up from')
+  })
+
+  it('takes the oldest profile with the flag and an existing user, who keeps its email', async () => {
+    // As a database that was emptied by hand may be: names that mislead, nobody active.
+    await sql`
+      insert into perfil ("strNombrePerfil", "bitAdministrador")
+      values ('ADMINISTRADOR', false), ('Dirección', true), ('ADMINISTRADOR', true)
+    `
+    await sql`
+      insert into usuario
+        ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular", "idEstadoUsuario")
+      values ('otra', 2, 'x', 'otra@ejemplo.com', null, false),
+        ('raiz', 1, 'x', 'propio@ejemplo.com', '555', false)
+    `
+    const before = await contents()
+    await ensure()
+    const taken = {
+      ...before,
+      usuarios: [
+        before.usuarios[0],
+        {
+          ...before.usuarios[1],
+          idPerfil: 2,
+          idEstadoUsuario: true,
+          // Whoever had a session under the old password has none now.
+          versionSesion: expect.any(Number),
+          strPwd: expect.stringMatching(/^\$2b\$10\$/),
+        },
+      ],
+    }
+    expect(await contents()).toEqual(taken)
+    const credentials = { ...ADMIN, captchaToken: 'humano' }
+    const { body } = await call('POST', '/api/auth/login', credentials, { token: null })
+    expect(body.user).toMatchObject({ id: 2, idPerfil: 2, correo: 'propio@ejemplo.com' })
+
+    // Now that one is active, nothing changes any more, and the log says so.
+    await ensure({ strPwd: 'otra-clave' })
+    await ensure({ strPwd: 'otra-clave', strNombreUsuario: 'nueva', strCorreo: 'nueva@x.es' })
+    expect(await contents()).toEqual(taken)
+    expect(readLog()).toContain('"msg":"an active administrator exists: ADMIN_* is ignored"')
+    expect(readLog()).not.toContain('otra-clave')
+  })
+
+  it('leaves a profile that only bears the name as it is, and grants every module', async () => {
+    await sql`insert into perfil ("strNombrePerfil") values ('ADMINISTRADOR')`
+    await sql`insert into modulo ("strNombreModulo") values ('VENTAS')`
+    await ensure()
+    const { perfiles, usuarios, permisos } = await contents()
+    expect(perfiles).toMatchObject([
+      { id: 1, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false },
+      { id: 2, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: true },
+    ])
+    expect(usuarios).toMatchObject([{ strNombreUsuario: 'raiz', idPerfil: 2 }])
+    expect(permisos).toMatchObject(
+      [1, 2, 3, 4, 5].map((idModulo) => ({ idPerfil: 2, idModulo, ...ALL })),
+    )
+  })
+
+  it('is set up again when the one that there was is inactive', async () => {
+    await ensure()
+    await sql`update usuario set "idEstadoUsuario" = false`
+    await ensure({ strPwd: 'clave-nueva' })
+    const { perfiles, usuarios } = await contents()
+    expect(perfiles).toHaveLength(1)
+    expect(usuarios).toMatchObject([{ strNombreUsuario: 'raiz', idEstadoUsuario: true }])
+  })
+
+  it.each([
+    [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
+    // Who keeps its own, but the one given is another's all the same.
+    [
+      { strNombreUsuario: 'sola', strCorreo: 'otra@ejemplo.com' },
+      'ADMIN_EMAIL: another user has it',
+    ],
+    [
+      { strNombreUsuario: 'OTRA' },
+      'ADMIN_USERNAME: another user has it, in other upper or lower case',
+    ],
+  ])('is refused where another user has %j, and nothing is changed', async (changes, message) => {
+    await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
+    await sql`
+      insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      values ('otra', 1, 'x', 'Otra@ejemplo.com'), ('sola', 1, 'x', 'sola@ejemplo.com')
+    `
+    const before = await contents()
+    await expect(ensure(changes)).rejects.toEqual(new ConfigError(message))
+    expect(await contents()).toEqual(before)
+  })
+})

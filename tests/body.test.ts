@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { json, text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { API_HEADERS, testApp } from './app.js'
+import { A, B, NOT_UPDATED } from './endpoints.js'
+
+const MIB = 1024 * 1024
+
+const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
+const MALFORMED = A(400, 'El cuerpo no es JSON válido')
+const UNSUPPORTED = A(415, 'El tipo de contenido debe ser application/json')
+const UNREADABLE = A(400, 'La petición no es válida')
+const NO_SESSION = A(401, 'Sesión no válida o expirada')
+
+const test = await testApp({ BODY_LIMIT_MIB: '1' })
+const address = await test.app.listen({ host: '127.0.0.1', port: 0 })
+const cookie = `auth_token=${test.adminToken}`
+
+interface Sent {
+  chunked?: boolean
+  session?: boolean
+  type?: string
+}
+
+/** Sends all of `body` over a connection, whatever comes back meanwhile, as ordinary clients do. */
+async function send(method: string, path: string, body: string, sent: Sent = {}) {
+  const { chunked = false, session = true, type = 'application/json' } = sent
+  const request = httpRequest(address + path, {
+    method,
+    headers: {
+      'content-type': type,
+      ...(session && { cookie }),
+      ...(chunked ? {} : { 'content-length': Buffer.byteLength(body) }),
+    },
+  })
+  // What is left to send when the answer has come may find the connection closed.
+  request.on('error', () => {})
+  request.end(body)
+  const [response] = await once(request, 'response')
+  return { status: response.statusCode, body: await json(response) }
+}
+
+/** Valid JSON of that many bytes. */
+const large = (bytes: number) => {
+  const body = JSON.stringify({ strNombrePerfil: 'x', bitAdministrador: false, relleno: '' })
+  return body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
+}
+
+/** Every endpoint that takes a body, with its answers to none of its fields and to too many bytes. */
+const ENDPOINTS = [
+  ['POST', '/api/auth/login', A(400, 'Fallo en la validación del captcha.'), TOO_LARGE],
+  ['POST', '/api/permisos', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
+  ['PUT', '/api/permisos/1', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
+  ['POST', '/api/permisos/guardar-matriz', A(400, 'ID de perfil requerido'), TOO_LARGE],
+  ['PUT', '/api/perfil/1', A(400, 'El nombre es obligatorio'), TOO_LARGE],
+  ['POST', '/api/modulo', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
+  ['PUT', '/api/modulo/1', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
+  [
+    'POST',
+    '/api/usuario',
+    A(400, 'El campo strNombreUsuario es obligatorio'),
+    A(500, 'La imagen es demasiado grande'),
+  ],
+  ['PUT', '/api/usuario/1', A(400, 'El campo strNombreUsuario es obligatorio'), NOT_UPDATED],
+] as const
+
+const WITHOUT_FIELDS = [
+  ...['', 'null', '[]', '"x"', '1', 'true', '{}', '[[[{}]]]', '{"otra":1e400,"otra":{}}'],
+  `{"otra":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+  `${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`,
+  '{"toString":1,"valueOf":null,"hasOwnProperty":0,"length":-1}',
+  '{"__proto__":{"idPerfil":1}}',
+  '{"__proto__":null,"strNombreModulo":null}',
+  '{"otra":{"__proto__":{}}}',
+  '{"constructor":{"prototype":{"idPerfil":1}}}',
+]
+const NO_JSON = [
+  ...['{', '{"a":1,}', "{'a':1}", 'nulo', '{"a":1}{"b":2}', '\0', '{"a":"\n"}', '{"a":NaN}'],
+  '['.repeat(5000),
+]
+const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
+
+describe.each(ENDPOINTS)('%s %s', (method, path, ofNothing, tooLarge) => {
+  it.each(WITHOUT_FIELDS)('finds none of its fields in %.40s', async (body) => {
+    expect(await send(method, path, body)).toEqual(ofNothing)
+  })
+
+  it('without a body is as with one that has no fields', async () => {
+    const { status, body } = await test.call(method, path)
+    expect({ status, body }).toEqual(ofNothing)
+  })
+
+  it('takes nothing but JSON', async () => {
+    for (const body of NO_JSON) expect(await send(method, path, body)).toEqual(MALFORMED)
+    for (const type of NO_JSON_TYPES) {
+      expect(await send(method, path, '{}', { type })).toEqual(UNSUPPORTED)
+    }
+  })
+
+  it.each([false, true])(
+    'tells a client that its body is too large, chunked: %s',
+    async (chunked) => {
+      // Images are what is often too large, by more than the buffers on the way hold.
+      const sizes = path.startsWith('/api/usuario') ? [MIB + 1, 4 * MIB - 1000] : [MIB + 1]
+      for (const size of sizes) {
+        expect(await send(method, path, large(size), { chunked })).toEqual(tooLarge)
+      }
+    },
+  )
+})
+
+describe('a large body', () => {
+  it('that is refused for another reason is told that', async () => {
+    for (const chunked of [false, true]) {
+      const body = large(MIB - 1)
+      const perfil = '/api/perfil/1'
+      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(NO_SESSION)
+      expect(await send('PUT', perfil, body, { chunked, type: 'text/csv' })).toEqual(UNSUPPORTED)
+    }
+  })
+
+  it('that is too large is told so where the client reads only once it has sent all', async () => {
+    const client = connect(Number(new URL(address).port), '127.0.0.1').pause()
+    const body = large(4 * MIB - 1000)
+    const head =
+      `PUT /api/usuario/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ${cookie}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    await new Promise<void>((done, fail) => {
+      client.on('error', fail)
+      client.write(head + body, () => done())
+    })
+    expect(await text(client)).toContain(JSON.stringify(NOT_UPDATED.body))
+  })
+
+  it.each([
+    ['POST', '/api/auth/login', 16 * 1024],
+    ['POST', '/api/permisos', 64 * 1024],
+    ['PUT', '/api/perfil/999', 64 * 1024],
+    ['POST', '/api/modulo', 64 * 1024],
+    ['POST', '/api/permisos/guardar-matriz', MIB],
+    ['POST', '/api/usuario', MIB],
+  ] as const)('of %s %s may have %i bytes and no more', async (method, path, limit) => {
+    const tooLarge = path === '/api/usuario' ? A(500, 'La imagen es demasiado grande') : TOO_LARGE
+    expect(await send(method, path, large(limit))).not.toEqual(tooLarge)
+    expect(await send(method, path, large(limit + 1))).toEqual(tooLarge)
+  })
+
+  it('beyond every bound leaves the service as it was, whatever its sender sees', async () => {
+    const sent = send('PUT', '/api/perfil/1', large(40 * MIB))
+    expect(await sent.catch(() => TOO_LARGE)).toEqual(TOO_LARGE)
+    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(A(400, 'El nombre es obligatorio'))
+  })
+})
+
+it.each([
+  ['/api/permisos/x', A(400, 'ID de permiso inválido')],
+  ['/api/perfil/x', A(400, 'ID de perfil inválido')],
+  ['/api/modulo/x', B(200, 'ID de módulo inválido.')],
+  ['/api/usuario/x', A(400, 'ID de usuario inválido')],
+] as const)('PUT %s is told of its path before its body', async (path, wrongPath) => {
+  expect(await send('PUT', path, '{')).toEqual(wrongPath)
+  expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
+  expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
+  expect(await send('PUT', path, '{', { session: false })).toEqual(NO_SESSION)
+})
+
+it('a DELETE with a JSON content type and no body is fine', async () => {
+  expect(await send('DELETE', '/api/permisos/999', '')).toEqual({
+    status: 200,
+    body: { success: true, message: 'Eliminado correctamente' },
+  })
+})
+
+describe('a request that cannot be read', () => {
+  it.each(['%', '%ff', '%E0%A4%A'])('for its path, %s', async (id) => {
+    const { headers, ...answer } = await test.call('GET', `/api/permisos/por-perfil/${id}`)
+    expect(answer).toEqual(UNREADABLE)
+    expect(headers).toMatchObject({
+      ...API_HEADERS,
+      'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/),
+    })
+  })
+})

@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, realpathSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPostgres } from '../../src/dev/postgres.js'
+import { PNG } from '../app.js'
+
+const COMMAND = [
+  ...['--import', import.meta.resolve('tsx')],
+  fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url)),
+]
+
+/** Below those that systems choose from, so that the next one is free as well. */
+const somePort = () => randomInt(10_000, 30_000)
+
+/** The folder that it is started in, which is its owner's alone. */
+let project: string
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'llavero-dev-'))
+})
+afterAll(() => rm(project, { recursive: true }))
+
+describe('npm run dev', { timeout: 60_000 }, () => {
+  const PORT = somePort()
+  let running: ChildProcess
+  let banner: string
+
+  afterAll(async () => {
+    await stop('SIGINT')
+    await rm(realpathSync(join(project, '.llavero/postgres')), { recursive: true })
+  })
+
+  function launch(env: Record<string, string>) {
+    const { PATH } = process.env
+    return spawn(process.execPath, COMMAND, {
+      cwd: project,
+      env: { PATH, PORT: `${PORT}`, ...env },
+    })
+  }
+
+  /** Resolves when its banner is there. */
+  async function start() {
+    running = launch({})
+    banner = ''
+    running.stdout?.on('data', (chunk) => {
+      banner += chunk
+    })
+    while (!banner.includes('Ctrl-C')) {
+      expect(running.exitCode).toBe(null)
+      await sleep(20)
+    }
+  }
+
+  async function stop(signal: NodeJS.Signals) {
+    running.kill(signal)
+    if (running.exitCode === null && running.signalCode === null) await once(running, 'exit')
+    return running.exitCode
+  }
+
+  /** What it says when it cannot start. */
+  async function failure(env: Record<string, string>) {
+    const child = launch(env)
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect(code).toBe(1)
+    return said
+  }
+
+  async function call(method: string, path: string, body?: object, token = '') {
+    const response = await fetch(`http://127.0.0.1:${PORT}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: (await response.json()) as any }
+  }
+  const login = (strNombreUsuario: unknown, strPwd: unknown) =>
+    call('POST', '/api/auth/login', { strNombreUsuario, strPwd, captchaToken: 'x' })
+
+  it('starts with an administrator, sample users and a page of documentation', async () => {
+    await start()
+    const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(banner) ?? []
+    const { token } = (await login(user, password)).body
+    const { body } = await call('GET', '/api/modulo/list', undefined, token)
+    expect(body.data).toHaveLength(16)
+    const [, docs = ''] = /documentation +(\S+)/.exec(banner) ?? []
+    expect((await fetch(docs)).status).toBe(200)
+
+    const [, sample] = /sample users .* \/ (\S+)/.exec(banner) ?? []
+    const consulta = (await login('consulta', sample)).body.token
+    const nuevo = { strNombreModulo: 'NUEVO' }
+    expect((await call('POST', '/api/modulo', nuevo, consulta)).status).toBe(403)
+  })
+
+  it('refuses to start a second time in the same folder, and leaves the first alone', async () => {
+    const said = await failure({ PORT: `${somePort()}` })
+    expect(said).toMatch(/^PostgreSQL does not start in .*PID \d+.*\n.*delete .*\.llavero, .*\n$/)
+    expect((await login('admin', 'llavero-admin')).status).toBe(200)
+  })
+
+  it.each([
+    ['is taken', `${PORT}`],
+    ["is taken, the images'", `${PORT - 1}`],
+    ['is no number', 'abc'],
+    ['is too large', '65535'],
+    ['is 0', '0'],
+  ])('names PORT when a port %s', async (_, port) => {
+    expect(await failure({ PORT: port })).toMatch(/^.*(address|port).*\nPORT and HOST .*\n$/)
+  })
+
+  it('keeps data, images and sessions over a stop and a kill', async () => {
+    const { token } = (await login('admin', 'llavero-admin')).body
+    const usuario = {
+      strNombreUsuario: 'ñandú',
+      idPerfil: 1,
+      strPwd: 'secreta',
+      strCorreo: 'nandu@ejemplo.com',
+      imagenBase64: PNG,
+    }
+    const { imagenUrl } = (await call('POST', '/api/usuario', usuario, token)).body.data
+    expect(await stop('SIGINT')).toBe(0)
+    await expect(fetch(imagenUrl)).rejects.toThrow()
+    expect(existsSync(join(project, '.llavero/postgres/data/postmaster.pid'))).toBe(false)
+
+    await start()
+    await stop('SIGKILL')
+    await start()
+    expect((await login('ñandú', 'secreta')).status).toBe(200)
+    expect((await call('GET', '/api/perfil/list', undefined, token)).status).toBe(200)
+    const image = await fetch(imagenUrl)
+    expect(image.headers.get('content-type')).toBe('image/png')
+    expect(Buffer.from(await image.arrayBuffer()).toString('base64')).toBe(PNG.split(',')[1])
+  })
+
+  it('names what is broken: the environment, or the folder to delete', async () => {
+    expect(await stop('SIGTERM')).toBe(0)
+    expect(await failure({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL/m)
+
+    await rm(join(project, '.llavero/postgres/data/PG_VERSION'))
+    const said = await failure({})
+    expect(said).toMatch(/^PostgreSQL does not start in .*\n.*delete .*\.llavero, .*\n$/)
+  })
+})
+
+it('PostgreSQL asks for its password, obeys settings, and starts again after a kill', async () => {
+  const folder = join(project, 'postgres')
+  const settings = { fsync: 'off', work_mem: '5MB' }
+  const first = await startPostgres({ folder, settings })
+  const wrong = postgres(first.url.replace(/:[0-9a-f]{48}@/, ':wrong@'), { max: 1 })
+  await expect(wrong`select 1`).rejects.toMatchObject({ code: '28P01' })
+  process.kill(first.pid, 'SIGKILL')
+
+  const second = await startPostgres({ folder, settings, port: first.port })
+  const sql = postgres(second.url, { max: 1 })
+  expect(await sql`show work_mem`).toEqual([{ work_mem: '5MB' }])
+  expect(await sql`show listen_addresses`).toEqual([{ listen_addresses: '127.0.0.1' }])
+  await sql.end()
+  await second.stop()
+  await second.stop()
+  await rm(second.folder, { recursive: true })
+})

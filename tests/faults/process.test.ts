@@ -1,0 +1,178 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import postgres from 'postgres'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ADMIN, cloneDatabase } from '../app.js'
+import { startHangingCaptcha } from '../captcha.js'
+import { closeAtEnd } from '../cleanup.js'
+import { COMPILED, killAll, launch, SECRETS } from '../service.js'
+import { startService } from './service.js'
+
+const DONE = { code: 0, signal: null, stderr: '' }
+
+afterEach(killAll)
+
+/** An own database, migrated or empty, and a connection to it. */
+async function useDatabase({ empty = false } = {}) {
+  const url = await cloneDatabase()
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  closeAtEnd(() => sql.end())
+  if (empty) await sql.unsafe('drop schema public cascade; create schema public')
+  return { url, sql }
+}
+
+describe('a start', () => {
+  const DATABASE_URL = 'postgres://u:clave-de-base@127.0.0.1:1/d'
+
+  it.each([
+    [
+      'a faulty environment',
+      { ...SECRETS, DATABASE_URL, JWT_SECRET: 'corto-y-secreto', PORT: 'abc' },
+      /^llavero cannot start\nJWT_SECRET must be .+\nPORT must be .+\n$/,
+    ],
+    [
+      'a faulty address of the image host, which its SDK would throw at',
+      { ...SECRETS, DATABASE_URL, CLOUDINARY_URL: 'https://x' },
+      /^llavero cannot start\nCLOUDINARY_URL must be .+\n$/,
+    ],
+    ['no database', { ...SECRETS, DATABASE_URL, PORT: '0' }, /ECONNREFUSED/],
+  ])('with %s ends with code 1 and says why, but no secret', async (_, env, message) => {
+    const { ended, readLog } = launch(env, COMPILED)
+    const { stderr, ...end } = await ended
+    expect({ ...end, log: readLog() }).toEqual({ code: 1, signal: null, log: '' })
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/clave-de-base|corto-y-secreto/)
+  })
+
+  it('of several at once on an empty database makes the schema and the administrator once', async () => {
+    const { url, sql } = await useDatabase({ empty: true })
+    const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
+    const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
+    const ready = await Promise.all(started.map(({ call }) => call('GET', '/health/ready')))
+    expect(ready).toEqual(Array(5).fill({ status: 200, body: { status: 'ok' } }))
+
+    const rows = await sql`
+      select "strNombreUsuario" as nombre, "bitAdministrador" as flag, (
+        select count(*)::integer from permisos_perfil where "idPerfil" = perfil.id
+      ) as permisos
+      from usuario right join perfil on perfil.id = "idPerfil"
+    `
+    expect(rows).toEqual([{ nombre: ADMIN.strNombreUsuario, flag: true, permisos: 4 }])
+    // One process applied all migrations, and the others none.
+    const applied = started.flatMap(({ lines }) =>
+      lines().flatMap(({ applied }) => (Array.isArray(applied) ? [applied.length] : [])),
+    )
+    const migrations = await sql`select from migracion`
+    expect(applied.toSorted()).toEqual([0, 0, 0, 0, migrations.length])
+
+    for (const { child } of started) child.kill('SIGTERM')
+    expect(await Promise.all(started.map(({ ended }) => ended))).toEqual(Array(5).fill(DONE))
+  })
+})
+
+describe('a signal', () => {
+  let url: string
+  let captcha: Awaited<ReturnType<typeof startHangingCaptcha>>
+
+  beforeAll(async () => {
+    url = (await useDatabase()).url
+    captcha = await startHangingCaptcha()
+  })
+
+  const start = () => startService({ DATABASE_URL: url, CAPTCHA_VERIFY_URL: captcha.url })
+
+  /** A connection of the test's own, and the answers that came on it. */
+  async function open(address: string) {
+    const socket = connect(Number(new URL(address).port), '127.0.0.1')
+    await once(socket, 'connect')
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.on('error', () => {})
+    const answers = () => received.split(/(?=HTTP\/1\.1 \d)/).filter(Boolean)
+    return { socket, answers }
+  }
+
+  /** Waits until the service takes no more connections. */
+  const isRefused = (address: string) =>
+    open(address).then(
+      ({ socket }) => !socket.destroy(),
+      (error) => error.code === 'ECONNREFUSED',
+    )
+  const expectRefusal = (address: string) =>
+    expect.poll(() => isRefused(address), { timeout: 1000, interval: 20 }).toBe(true)
+
+  it('lets what is in flight be finished, makes it unready, takes no more, and ends it', async () => {
+    const { child, address, ended } = await start()
+    const busy = await open(address)
+    const credentials = JSON.stringify({ ...ADMIN, captchaToken: 'humano' })
+    captcha.isHanging = true
+    busy.socket.write(
+      'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+        `Content-Length: ${credentials.length}\r\n\r\n${credentials}`,
+    )
+    await expect.poll(() => captcha.waiting.length).toBe(1)
+
+    child.kill('SIGTERM')
+    await expectRefusal(address)
+    // On the connection that is still open, behind the request that is still being served.
+    busy.socket.write('GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n')
+    captcha.isHanging = false
+    captcha.waiting.pop()?.end('{"success":true}')
+
+    expect(await ended).toEqual(DONE)
+    const [login, ready] = busy.answers()
+    expect(login).toMatch(/^HTTP\/1\.1 200 .*\{"success":true,"token":"ey.*\}$/s)
+    expect(ready).toMatch(/^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"No disponible"\}$/s)
+  })
+
+  it('lets an idle connection have one more answer, which ends it', async () => {
+    const { child, address, ended } = await start()
+    const { socket, answers } = await open(address)
+    const ask = () => socket.write('GET /api/modulo/list HTTP/1.1\r\nHost: x\r\n\r\n')
+    ask()
+    await expect.poll(() => answers().length).toBe(1)
+    child.kill('SIGTERM')
+    await expectRefusal(address)
+    ask()
+    await once(socket, 'close')
+    const [first, second] = answers()
+    expect(first).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: keep-alive\r\n/is)
+    expect(second).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/is)
+    expect(await ended).toEqual(DONE)
+  })
+
+  it('ends it with 0 within 10 s beside connections that hang', async () => {
+    const { child, address, ended } = await start()
+    await open(address)
+    const head = 'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n'
+    const unfinished = [await open(address), await open(address)]
+    unfinished[0]?.socket.write(head)
+    unfinished[1]?.socket.write(`${head}Content-Type: application/json\r\n\r\n{`)
+    await fetch(`${address}/health/live`)
+    const since = performance.now()
+    child.kill('SIGTERM')
+    expect(await ended).toEqual(DONE)
+    expect(performance.now() - since).toBeLessThan(10_000)
+  })
+
+  it('may be SIGINT', async () => {
+    const { child, ended } = await start()
+    child.kill('SIGINT')
+    expect(await ended).toEqual(DONE)
+  })
+})
+
+it('a process logs what happens, and no secret', async () => {
+  const { url } = await useDatabase()
+  const service = await startService({ DATABASE_URL: url })
+  const { readLog, lines } = service
+  const token = await service.login()
+  await service.call('GET', `/api/perfil?token=${token}`, undefined, token)
+  await expect.poll(() => lines().at(-1)).toMatchObject({ msg: 'request', path: '/api/perfil' })
+  expect(readLog()).toContain('"msg":"administrator set up from ADMIN_*"')
+  for (const secret of [token, ADMIN.strPwd, ...Object.values(SECRETS), new URL(url).password]) {
+    expect(readLog()).not.toContain(secret)
+  }
+})

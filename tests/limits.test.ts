@@ -1,0 +1,142 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { expect, it } from 'vitest'
+import { testApp } from './app.js'
+
+const MAX_IN_FLIGHT = 400
+const BUSY = {
+  status: 503,
+  body: { statusCode: 503, message: 'Servicio ocupado. Intente de nuevo más tarde.' },
+  headers: { 'retry-after': '5' },
+}
+
+const { app, config, call, adminToken } = await testApp()
+const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+const list = () => call('GET', '/api/modulo/list')
+
+/** Calls `meanwhile` while no statement gets at the table. */
+async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
+  const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+  const result = await sql.begin(async (sql) => {
+    await sql`lock table ${sql(table)}`
+    return meanwhile()
+  })
+  await sql.end()
+  return result
+}
+
+/** The beginning of a request over a connection of its own. */
+function open(head: string) {
+  const client = connect(Number(port), '127.0.0.1')
+  client.on('error', () => {})
+  client.write(`${head}\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\nConnection: close\r\n`)
+  return client
+}
+
+it('tells the request that is one too many to come again, and answers health meanwhile', async () => {
+  for (let round = 0; round < 2; round++) {
+    const calls = await withLock('modulo', async () => {
+      const calls = Array.from({ length: MAX_IN_FLIGHT }, list)
+      expect(await list()).toMatchObject(BUSY)
+      expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
+      return calls
+    })
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([200]))
+  }
+})
+
+it('has a place for others once clients have gone', async () => {
+  await withLock('modulo', async () => {
+    const clients = Array.from({ length: MAX_IN_FLIGHT }, () =>
+      open('GET /api/modulo/list HTTP/1.1'),
+    )
+    for (const client of clients) client.write('\r\n')
+    await sleep(1000)
+    for (const client of clients) client.destroy()
+  })
+  await expect.poll(list, { timeout: 5000 }).toMatchObject({ status: 200 })
+})
+
+it('gives no place to a body that is still to come', async () => {
+  const clients = Array.from({ length: MAX_IN_FLIGHT + 1 }, () => {
+    const client = open('PUT /api/perfil/999 HTTP/1.1')
+    client.write('Content-Type: application/json\r\nContent-Length: 2\r\n\r\n')
+    return client
+  })
+  await sleep(500)
+  expect(await list()).toMatchObject({ status: 200 })
+  const answers = clients.map((client) => text(client))
+  for (const client of clients) client.write('{}')
+  for (const answer of await Promise.all(answers)) {
+    expect(answer).toMatch(/^HTTP\/1.1 (400|503) /)
+  }
+})
+
+it('takes large bodies of 64 MiB together, and says so to one more', async () => {
+  const length = 10 * 1024 * 1024
+  const begin = () => {
+    const client = open('POST /api/usuario HTTP/1.1')
+    client.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
+    return client
+  }
+  const clients = Array.from({ length: 6 }, begin)
+  await sleep(500)
+  const refused = begin()
+  const answer = text(refused)
+  refused.write(Buffer.alloc(length, ' '))
+  expect(await answer).toMatch(/^HTTP\/1.1 503 .*retry-after: 5\r\n/s)
+  expect(await list()).toMatchObject({ status: 200 })
+  for (const client of clients) client.destroy()
+  await sleep(200)
+  const taken = begin()
+  const taking = text(taken)
+  taken.write(Buffer.alloc(length, ' '))
+  // Blanks: more than may be JSON.
+  expect(await taking).toMatch(/^HTTP\/1.1 500 /)
+})
+
+/** As many texts as fit. */
+const keys = (bytes: number) => {
+  const all = Array.from({ length: bytes / 10 }, (_, n) => `"${n.toString(36)}":1`)
+  return `{${all.join(',').slice(0, bytes - 20)},"__proto__":1}`
+}
+const MIB = 1024 * 1024
+
+it.each([
+  ['POST', '/api/auth/login', keys(16 * 1024), 400],
+  ['POST', '/api/auth/login', '['.repeat(16 * 1024), 400],
+  ['POST', '/api/permisos/guardar-matriz', `[${'{},'.repeat(MIB / 3 - 10)}{}]`, 400],
+  [
+    'POST',
+    '/api/permisos/guardar-matriz',
+    `{"idPerfil":1,"permisos":[${'{},'.repeat(MIB / 3 - 20)}{}]}`,
+    400,
+  ],
+  ['POST', '/api/permisos/guardar-matriz', '['.repeat(MIB), 400],
+  ['POST', '/api/permisos/guardar-matriz', keys(MIB), 400],
+  ['POST', '/api/usuario', keys(10 * MIB), 500],
+  ['POST', '/api/usuario', `{"a":${'['.repeat(10 * MIB - 5)}`, 500],
+  ['POST', '/api/usuario', `{"a":"",${'['.repeat(10 * MIB - 9)}"`, 500],
+  ['POST', '/api/usuario', `[${'{},'.repeat((10 * MIB) / 3 - 10)}{}]`, 500],
+  ['POST', '/api/usuario', `{"strNombreUsuario":"${'x'.repeat(9 * MIB)}"}`, 400],
+] as const)(
+  'reads %s %s with a body like %.30s without keeping others waiting',
+  async (method, url, body, status) => {
+    const answered = call(method, url, body, { headers: { 'content-type': 'application/json' } })
+    let isOver = false
+    const over = answered.finally(() => {
+      isOver = true
+    })
+    let slowest = 0
+    while (!isOver) {
+      const begin = performance.now()
+      await fetch(`http://127.0.0.1:${port}/health/live`)
+      slowest = Math.max(slowest, performance.now() - begin)
+    }
+    expect(await over).toMatchObject({ status })
+    // 300 ms on an idle machine, of which a parser that may take all of such a body needs seconds.
+    expect(slowest).toBeLessThan(1000)
+  },
+)

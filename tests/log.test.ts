@@ -1,0 +1,302 @@
+import { randomBytes } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+import { hostname } from 'node:os'
+import postgres from 'postgres'
+import { describe, expect, it } from 'vitest'
+import { startImageHost } from '../src/dev/imagenes.js'
+import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
+import { closeAtEnd } from './cleanup.js'
+
+const PASSWORD = 'contraseña-buena-de-ana'
+const BAD_PASSWORD = 'contraseña-mala'
+const CAPTCHA_TOKEN = 'ficha-del-captcha-7319'
+const IMAGE = randomBytes(3000).toString('base64')
+const CLOUDINARY_SECRET = 'secreto'
+const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
+
+type Service = Awaited<ReturnType<typeof testApp>>
+type Line = Record<string, unknown>
+
+const test = await testApp({ LOG_LEVEL: 'trace' })
+const answers: Answer[] = []
+const hashes: string[] = []
+const tokens: string[] = []
+
+const lines = (): Line[] =>
+  test
+    .readLog()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+/** A request whose answer is kept for the checks below. */
+async function call(...request: Parameters<Service['call']>): Promise<Answer> {
+  const answer = await test.call(...request)
+  answers.push(answer)
+  if (answer.body?.data?.strPwd) hashes.push(answer.body.data.strPwd)
+  if (answer.body?.token) tokens.push(answer.body.token)
+  return answer
+}
+
+const statusOf = async (...request: Parameters<Service['call']>) => (await call(...request)).status
+
+const login = (strNombreUsuario: string, strPwd: string, captchaToken = CAPTCHA_TOKEN) =>
+  statusOf('POST', '/api/auth/login', { strNombreUsuario, strPwd, captchaToken }, { token: null })
+
+const usuario = (strNombreUsuario: string) => ({
+  strNombreUsuario,
+  idPerfil: 1,
+  strPwd: PASSWORD,
+  strCorreo: `${strNombreUsuario}@ejemplo.com`,
+  idEstadoUsuario: true,
+  imagenBase64: `data:image/png;base64,${IMAGE}`,
+})
+
+/** Does all that the log is to tell of. */
+async function fillLog() {
+  const badHost = await startImageHost()
+  closeAtEnd(badHost.close)
+  tokens.push(test.adminToken)
+  const json = { headers: { 'content-type': 'application/json' } }
+
+  expect(await login(ADMIN.strNombreUsuario, ADMIN.strPwd)).toBe(200)
+  expect(await login(ADMIN.strNombreUsuario, BAD_PASSWORD)).toBe(401)
+  expect(await login('nadie', BAD_PASSWORD)).toBe(401)
+  expect(await login(ADMIN.strNombreUsuario, ADMIN.strPwd, 'rechazar')).toBe(400)
+
+  expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(200)
+  expect(await statusOf('PUT', '/api/usuario/2', usuario('ana'))).toBe(200)
+  expect(await login('ana', PASSWORD)).toBe(200)
+  // Constraint violations, whose details quote the row with its hash.
+  expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(500)
+  expect(await statusOf('PUT', '/api/usuario/2', usuario(ADMIN.strNombreUsuario))).toBe(500)
+  expect(await statusOf('POST', '/api/usuario', { ...usuario('eva'), idPerfil: 999 })).toBe(500)
+  expect(await statusOf('POST', '/api/modulo', { strNombreModulo: 'perfil' })).toBe(200)
+  // A violation that the code does not know: the unexpected failure.
+  await test.app.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
+  expect(await statusOf('POST', '/api/usuario', usuario('iris'))).toBe(500)
+  expect(await statusOf('PUT', '/api/usuario/2', usuario('iris'))).toBe(500)
+  // The image host refuses our signature, and quotes what was signed.
+  const badUrl = `cloudinary://clave:${WRONG_CLOUDINARY_SECRET}@nube?upload_prefix=${badHost.url}`
+  const second = await testApp({
+    DATABASE_URL: test.config.DATABASE_URL.url,
+    CLOUDINARY_URL: badUrl,
+    LOG_LEVEL: 'trace',
+  })
+  expect((await second.call('POST', '/api/usuario', usuario('olga'))).status).toBe(500)
+  const readFirst = test.readLog
+  test.readLog = () => readFirst() + second.readLog()
+
+  for (const url of ['/api/auth/login', '/api/usuario', '/api/modulo']) {
+    const truncated = `{"strNombreUsuario":"ana","strPwd":"${PASSWORD}","captchaToken":"${CAPTCHA_TOKEN}"`
+    expect(await statusOf('POST', url, truncated, json)).toBe(400)
+    expect(await statusOf('POST', url, `${PASSWORD} ${truncated}`, json)).toBe(400)
+  }
+  const invalid = { ...usuario('ana'), strPwd: `${PASSWORD}${'x'.repeat(72)}` }
+  expect(await statusOf('POST', '/api/usuario', invalid)).toBe(400)
+  const forged = `${test.adminToken.slice(0, -4)}AAAA`
+  tokens.push(forged)
+  expect(await statusOf('GET', '/api/perfil', undefined, { token: forged })).toBe(401)
+  const bearer = { authorization: `Bearer ${test.adminToken}` }
+  expect(await statusOf('GET', '/api/perfil', undefined, { token: null, headers: bearer })).toBe(
+    200,
+  )
+  expect(await statusOf('GET', `/api/perfil?search=${PASSWORD.slice(0, 6)}`)).toBe(200)
+  expect(await statusOf('GET', `/no/existe?token=${test.adminToken}`)).toBe(404)
+  await test.app.sql`alter table permisos_perfil rename to apartada`
+  expect(await statusOf('GET', '/api/permisos')).toBe(500)
+  await test.app.sql`alter table apartada rename to permisos_perfil`
+  expect(await statusOf('GET', '/health/live')).toBe(200)
+}
+await fillLog()
+
+describe('the log', () => {
+  it.each([
+    ['a password', () => [ADMIN.strPwd, PASSWORD, BAD_PASSWORD]],
+    ['a password, escaped', () => [PASSWORD, BAD_PASSWORD].map(encodeURIComponent)],
+    ['a hash', () => [...hashes, '$2a$', '$2b$']],
+    ['a token or cookie', () => [...tokens, ...tokens.map(lastPart), 'auth_token']],
+    ['a captcha token', () => [CAPTCHA_TOKEN]],
+    ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
+    ['a secret of ours', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
+    ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
+    ['the password of the database', () => [new URL(test.config.DATABASE_URL.url).password]],
+  ])('never holds %s', (_, secrets) => {
+    expect(secrets().every((secret) => secret.length > 3)).toBe(true)
+    const leaks = test
+      .readLog()
+      .split('\n')
+      .filter((line) => secrets().some((secret) => line.includes(secret)))
+    expect(leaks).toEqual([])
+  })
+
+  it('has one line for each answered request, under the id that was answered', () => {
+    expect(answers.length).toBeGreaterThan(20)
+    for (const { status, headers } of answers) {
+      const id = headers['x-request-id']
+      expect(id).toEqual(expect.any(String))
+      const own = lines().filter(({ msg, reqId }) => msg === 'request' && reqId === id)
+      expect(own).toEqual([expect.objectContaining({ reqId: id, status, ip: '127.0.0.1' })])
+      expect(own[0]).not.toHaveProperty('aborted')
+    }
+    const ids = answers.map(({ headers }) => headers['x-request-id'])
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('says of a request what was asked and how it ended, without its query', () => {
+    const { headers } = answers.findLast(({ status }) => status === 404) as Answer
+    const [line] = lines().filter(({ reqId }) => reqId === headers['x-request-id'])
+    expect(line).toEqual({
+      level: 30,
+      time: expect.any(Number),
+      pid: process.pid,
+      hostname: hostname(),
+      reqId: headers['x-request-id'],
+      msg: 'request',
+      method: 'GET',
+      path: '/no/existe',
+      status: 404,
+      ms: expect.any(Number),
+      ip: '127.0.0.1',
+    })
+    expect(Number.isInteger(line?.ms)).toBe(true)
+  })
+
+  it('tells an unexpected failure with its cause, and its request', () => {
+    const { headers } = answers.findLast(({ status }) => status === 500) as Answer
+    const errors = lines().filter(({ level }) => Number(level) >= 50)
+    expect(errors).toContainEqual({
+      level: 50,
+      time: expect.any(Number),
+      pid: process.pid,
+      hostname: hostname(),
+      reqId: headers['x-request-id'],
+      msg: 'unexpected failure',
+      err: {
+        type: 'PostgresError',
+        message: 'relation "permisos_perfil" does not exist',
+        code: '42P01',
+        stack: expect.stringContaining('permisos_perfil'),
+      },
+    })
+    expect(errors.map(({ err }) => err)).toContainEqual(
+      expect.objectContaining({ code: '23514', constraint: 'usuario_strNombreUsuario_check' }),
+    )
+  })
+})
+
+describe('the audit', () => {
+  const who = { id: 1, nombre: ADMIN.strNombreUsuario, idPerfil: 1, perfil: 'ADMINISTRADOR' }
+
+  /** The audit line of the request that was answered with these headers. */
+  const lineOf = ({ headers }: Answer) =>
+    lines().find(({ msg, reqId }) => msg === 'audit' && reqId === headers['x-request-id'])
+
+  it('says who wrote what, and how it ended', async () => {
+    const created = await test.call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
+    const { id } = created.body.data
+    expect(lineOf(created)).toEqual({
+      level: 30,
+      time: expect.any(Number),
+      pid: process.pid,
+      hostname: hostname(),
+      reqId: created.headers['x-request-id'],
+      msg: 'audit',
+      who,
+      ip: '127.0.0.1',
+      method: 'POST',
+      route: '/api/modulo',
+      target: id,
+      outcome: 'done',
+      status: 200,
+    })
+  })
+
+  it.each<['POST' | 'PUT' | 'DELETE', string, object | undefined, object]>([
+    ['PUT', '/api/modulo/1', { strNombreModulo: '' }, { who, target: 1, outcome: 'invalid' }],
+    [
+      'PUT',
+      '/api/perfil/999',
+      { strNombrePerfil: 'x', bitAdministrador: true },
+      { target: 999, outcome: 'notFound' },
+    ],
+    ['DELETE', '/api/modulo/x', undefined, { who, target: null, outcome: 'invalid' }],
+  ])('has a %s of %s that was refused', async (method, url, body, expected) => {
+    expect(lineOf(await test.call(method, url, body))).toMatchObject(expected)
+  })
+
+  it('has anonymous writes and logins, good or bad, and no reads', async () => {
+    const nobody = await test.call('DELETE', '/api/permisos/1', undefined, { token: null })
+    expect(lineOf(nobody)).toMatchObject({ who: null, target: 1, outcome: 'unauthenticated' })
+    const login = async (strPwd: string) => {
+      const body = { ...ADMIN, strPwd, captchaToken: 'humano' }
+      return lineOf(await test.call('POST', '/api/auth/login', body, { token: null }))
+    }
+    const who = { nombre: ADMIN.strNombreUsuario }
+    expect(await login(ADMIN.strPwd)).toMatchObject({ who, outcome: 'done', ip: '127.0.0.1' })
+    expect(await login('otra')).toMatchObject({ who, outcome: 'unauthenticated' })
+    for (const method of ['GET', 'HEAD'] as const) {
+      expect(lineOf(await test.call(method, '/api/perfil'))).toBeUndefined()
+    }
+  })
+})
+
+describe('a client that goes away', async () => {
+  const { app, config, call, adminToken, readLog } = await testApp({ METRICS: 'true' })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const body = '{"strNombrePerfil":"otro","bitAdministrador":true}'
+  const begin = (length: number) =>
+    'PUT /api/perfil/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+    `Cookie: auth_token=${adminToken}\r\nContent-Length: ${length}\r\n\r\n`
+  const connections: Socket[] = []
+  app.server.on('connection', (socket) => connections.push(socket))
+  const ownLines = () =>
+    readLog()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ path, route }) => path === '/api/perfil/1' || route === '/api/perfil/:id')
+      .toSorted((a, b) => a.msg.localeCompare(b.msg))
+
+  it('has its write carried out, logged, audited and counted', async () => {
+    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    await sql.begin(async (tx) => {
+      await tx`lock table usuario in exclusive mode`
+      const client = connect(Number(port), '127.0.0.1')
+      client.write(begin(body.length) + body)
+      const waiting = () => tx`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0)
+      const [server] = connections
+      client.destroy()
+      await expect.poll(() => server?.destroyed).toBe(true)
+    })
+    await sql.end()
+    await expect.poll(ownLines).toMatchObject([
+      { msg: 'audit', who: { id: 1 }, target: 1, outcome: 'done', status: 200 },
+      { msg: 'request', status: 200, ip: '127.0.0.1', aborted: true },
+    ])
+    expect((await call('GET', '/api/perfil')).body.data).toMatchObject([
+      { id: 1, strNombrePerfil: 'otro' },
+    ])
+    expect((await app.inject('/metrics')).body).toContain(
+      'http_request_duration_seconds_count{method="PUT",route="/api/perfil/:id",status="200"} 1',
+    )
+  })
+
+  it('amid its body is no fault of the service', async () => {
+    const before = ownLines().length
+    const client = connect(Number(port), '127.0.0.1')
+    client.write(`${begin(1000)}{`)
+    setTimeout(() => client.destroy(), 200)
+    await expect.poll(() => ownLines().length).toBeGreaterThan(before)
+    expect(ownLines().filter(({ level }) => level > 40)).toEqual([])
+    expect(ownLines()).toContainEqual(
+      expect.objectContaining({ msg: 'request', status: 400, aborted: true }),
+    )
+  })
+})
+
+const lastPart = (token: string) => token.split('.').at(-1) ?? ''
