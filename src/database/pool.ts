@@ -164,7 +164,11 @@ export function openPool(config: DatabaseConfig): Pool {
   })
 }
 
-async function withDeadline<T>(answer: Promise<T>, deadline: number): Promise<T> {
+/** `answer`, or a DatabaseTimeout at the deadline, by default that of a query that begins now. */
+export async function withDeadline<T>(
+  answer: Promise<T>,
+  deadline = performance.now() + QUERY_TIMEOUT,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new DatabaseTimeout()), deadline - performance.now())

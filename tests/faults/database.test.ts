@@ -347,8 +347,8 @@ describe('killed under writes of all kinds', () => {
       await expectRecovery()
       await sleep(300)
     })
+    // None need fail: what could not be sent waits for the database.
     expectContract(results)
-    expect(results.every(isDone)).toBe(false)
   })
 
   it('it has every user and every module that was answered', async () => {
