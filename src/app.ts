@@ -8,13 +8,12 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
-import { auditWrites } from './http/audit.js'
 import docs, { documentFailures } from './http/docs.js'
 import { answerFailures, notFound, refuseRequest } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
 import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
-import { logOptions, logRequests } from './http/log.js'
+import { auditWrites, logOptions, logRequests } from './http/log.js'
 import metrics from './http/metrics.js'
 import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
@@ -93,7 +92,7 @@ export async function buildApp(
     await limitLoad(api, imageLimit)
     guardRoutes(api, config)
     auditWrites(api)
-    documentFailures(api)
+    api.addHook('onRoute', documentFailures)
     api.register(authRoutes, { prefix: '/api/auth', loginRateLimit: config.LOGIN_RATE_LIMIT })
     api.register(usuarioRoutes, { prefix: '/api/usuario', imageLimit })
     api.register(perfilRoutes, { prefix: '/api/perfil' })

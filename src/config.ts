@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type StaticDecode, Type } from '@sinclair/typebox'
+import { type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Password } from './auth/schemas.js'
 import { Text } from './http/fields.js'
@@ -18,6 +18,9 @@ function variable<T>(description: string, read: (text: string) => T | undefined,
     })
     .Encode(String)
 }
+
+const checked = (description: string, schema: TSchema) =>
+  variable(description, (value) => (Value.Check(schema, value) ? value : undefined))
 
 const secret = (value: string) => (value.length >= 32 ? value : undefined)
 
@@ -117,18 +120,10 @@ const Environment = Type.Object({
   BODY_LIMIT_MIB: integer('of MiB ', 1, 256, 10),
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'),
   ADMIN_USERNAME: Type.Optional(
-    variable('a user name of at most 255 characters, all of them visible', (value) =>
-      Value.Check(Text({ visible: true }), value) ? value : undefined,
-    ),
+    checked('a user name of at most 255 characters, all of them visible', Text({ visible: true })),
   ),
-  ADMIN_PASSWORD: Type.Optional(
-    variable('a password of at most 72 bytes', (value) =>
-      Value.Check(Password, value) ? value : undefined,
-    ),
-  ),
-  ADMIN_EMAIL: Type.Optional(
-    variable('an email address', (value) => (Value.Check(Email, value) ? value : undefined)),
-  ),
+  ADMIN_PASSWORD: Type.Optional(checked('a password of at most 72 bytes', Password)),
+  ADMIN_EMAIL: Type.Optional(checked('an email address', Email)),
   LOGIN_RATE_LIMIT: integer('of login attempts a minute ', 0, 1_000_000, 30),
   AUTHORIZATION: choice('enforced', 'client'),
   METRICS: choice('false', 'true'),

@@ -5,10 +5,7 @@ import { migrate } from './database/migrations.js'
 import { openConnection } from './database/pool.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
-/**
- * In milliseconds: how long it is not ready before it refuses connections, how long idle ones then
- * stay, and when the process ends at the latest.
- */
+/** In milliseconds: not ready before connections are refused, then until idle ones end, until exit. */
 const NOTICE = 500
 const IDLE_GRACE = 2000
 const EXIT_DEADLINE = 9000

@@ -122,3 +122,13 @@ it('DELETE /api/usuario/:id deletes any number of times, but never oneself', asy
   expect(await send('DELETE', '0')).toEqual(A(400, 'ID de usuario inválido'))
   expect(await send('DELETE', '1')).toEqual(A(409, 'No puede eliminar su propio usuario'))
 })
+
+it('hashes nothing for a client that has gone before its turn', async () => {
+  const here = { destroyed: false }
+  const gone = { destroyed: true }
+  const clients = [here, here, gone, gone, here]
+  const hashes = clients.map((client) => app.passwords.hash('una clave', client).catch(String))
+  const [first, , third, fourth, last] = await Promise.all(hashes)
+  expect([first, last]).toEqual(Array(2).fill(expect.stringMatching(/^\$2b\$10\$/)))
+  expect([third, fourth]).toEqual(Array(2).fill(expect.stringContaining('Servicio ocupado')))
+})

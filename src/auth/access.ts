@@ -47,7 +47,7 @@ declare module 'fastify' {
  * Guards every route of the instance by its `config.access`. A route without one ends the start with
  * an error that names it.
  */
-export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys>) {
+export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
   app.decorateRequest('sesion', null)
   app.decorateRequest('actor', null as unknown as Actor)
@@ -85,7 +85,6 @@ export function guardRoutes(app: FastifyInstance, config: Pick<Config, GuardKeys
     request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
   })
 }
-type GuardKeys = 'AUTHORIZATION' | 'CORS_ORIGIN'
 
 /** Statements in flight at once; the calls that come meanwhile are the next one's. */
 const MAX_BATCHES = 2
@@ -125,12 +124,6 @@ function versionOfParam({ params, routeOptions }: FastifyRequest) {
   const { versionOf } = routeOptions.config
   const id = versionOf && Number((params as Record<string, string>)[versionOf])
   return id && Number.isInteger(id) && id > 0 && id <= MAX_ID ? id : undefined
-}
-
-/** Who is calling, on a route that demands a session. */
-export function sesionOf({ sesion }: FastifyRequest): Sesion {
-  if (!sesion) throw unauthenticated()
-  return sesion
 }
 
 function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {

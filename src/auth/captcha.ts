@@ -13,10 +13,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * The siteverify protocol, as reCAPTCHA, hCaptcha and Turnstile speak it; one attempt of 5 s.
  * The function throws the Failure `unavailable` when the endpoint gives no sensible answer.
  */
-export function captchaVerifier({
-  CAPTCHA_SECRET,
-  CAPTCHA_VERIFY_URL,
-}: Pick<Config, 'CAPTCHA_SECRET' | 'CAPTCHA_VERIFY_URL'>): VerifyCaptcha {
+export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
   return async (token, remoteip) => {
     const answer = await fetch(CAPTCHA_VERIFY_URL, {
       method: 'POST',

@@ -2,16 +2,14 @@ import type { Sql } from '../database/sql.js'
 import type { Accion, Credenciales, ModuloDeSistema, Sesion, Token } from './schemas.js'
 
 /** The user who logs in under `nombre`, compared exactly, active or not. */
-export async function findCredenciales(
-  sql: Sql,
-  nombre: string,
-): Promise<Credenciales | undefined> {
+export async function findCredenciales(sql: Sql, nombre: string) {
   // The folded comparison is for the index.
   const [usuario] = await sql<Credenciales[]>`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl", "versionSesion"
     from usuario
-    where fold_case("strNombreUsuario") = fold_case(${nombre}) and "strNombreUsuario" = ${nombre}
+    where require_primary() and fold_case("strNombreUsuario") = fold_case(${nombre})
+      and "strNombreUsuario" = ${nombre}
   `
   return usuario
 }

@@ -4,7 +4,6 @@ import { Failure, statusFailure } from '../http/failures.js'
 import { textFault } from '../http/fields.js'
 import { SMALL_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
-import { sesionOf } from './access.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
 import { CAPTCHA_RECHAZADO, Login, LoginCorrecto, passwordFault } from './schemas.js'
@@ -83,7 +82,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       response: { 200: Confirmation('Sesión cerrada correctamente') },
     },
     handler: async (request, reply) => {
-      const { id } = sesionOf(request)
+      const { id } = request.actor
       request.target = id
       await endSesiones(sql, id)
       reply.clearCookie(COOKIE, { path: '/' })

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { NullableText } from '../http/envelopes.js'
 import { type Fault, field, isStorable, MAX_ID, Text } from '../http/fields.js'
+import type { Usuario } from '../usuario/schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
@@ -57,17 +58,7 @@ export const LoginCorrecto = Type.Object({
 })
 
 /** What login reads of a user. */
-export interface Credenciales {
-  id: number
-  strNombreUsuario: string
-  idPerfil: number
-  strPwd: string
-  strCorreo: string
-  strNumeroCelular: string | null
-  idEstadoUsuario: boolean
-  imagenUrl: string | null
-  versionSesion: number
-}
+export type Credenciales = Usuario & { versionSesion: number }
 
 /** The payload of the token (contract, section 5). */
 export const Token = Type.Object({

@@ -31,9 +31,8 @@ const SETTINGS: Options<Record<string, never>> = {
  * One connection to the primary, without time limits: for what takes long or begins transactions.
  * Throws with the reasons of all hosts when none is one. Whoever calls this ends it.
  */
-export async function openConnection({
-  DATABASE_URL: { url, hosts },
-}: DatabaseConfig): Promise<Sql> {
+export async function openConnection({ DATABASE_URL }: DatabaseConfig): Promise<Sql> {
+  const { url, hosts } = DATABASE_URL
   const reasons: string[] = []
   for (const { host, port } of hosts) {
     // As lists, which its types leave out: in a text it takes an IPv6 address apart.
@@ -53,10 +52,9 @@ export async function openConnection({
 type Connection = { sql: Sql; host: number; close(): void }
 
 /**
- * Opens the pool. A query has its answer or rejects within QUERY_TIMEOUT, waiting for a connection
- * included; one that could not be sent is tried again, on the next of several hosts. After a
- * DatabaseTimeout or a lost connection the server may have carried it out. Whoever calls this ends
- * the pool.
+ * Opens the pool; whoever calls this ends it. A query is answered or rejects within QUERY_TIMEOUT,
+ * waiting for a connection included; one that could not be sent is tried again, on the next host. After
+ * a DatabaseTimeout or a lost connection the server may have carried it out.
  *
  * Each connection is a postgres.js instance of its own, thrown away with whatever befalls it: in
  * 3.4.9 a query that is sent while its connection is being reset resolves later, with no rows,
@@ -180,10 +178,7 @@ export async function withDeadline<T>(
 const isRefusal = (error: unknown) =>
   isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
 
-/**
- * Of Node, of postgres.js (DESTROYED: the server is a standby) and of PostgreSQL (it starts or stops,
- * or has no connection to spare): the codes of a connection that could not be made.
- */
-const UNSENT = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
-const CODES = [...UNSENT, 'CONNECT_TIMEOUT', 'CONNECTION_DESTROYED', '57P03', '53300']
-const isUnsent = (error: unknown) => CODES.includes((error as { code?: string }).code ?? '')
+/** Of no connection: to nobody, in time, to a primary (DESTROYED), while it starts, when it is full. */
+const REFUSED = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
+const UNSENT = [...REFUSED, 'CONNECT_TIMEOUT', 'CONNECTION_DESTROYED', '57P03', '53300']
+const isUnsent = (error: unknown) => UNSENT.includes((error as { code?: string }).code ?? '')

@@ -17,9 +17,7 @@ export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&'
 
 /** The database has not answered in time; what was asked may be done all the same. */
 export class DatabaseTimeout extends Error {
-  constructor() {
-    super('the database has not answered in time')
-  }
+  override message = 'the database has not answered in time'
 }
 
 /** Whether a write that failed with `error` may have been carried out all the same. */

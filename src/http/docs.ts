@@ -2,7 +2,7 @@ import helmet from '@fastify/helmet'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import {
   busy,
@@ -62,24 +62,17 @@ export default fp(async (app) => {
   })
 })
 
-/** To be called before the routes of the instance are there, and after what adds to their `config`. */
-export function documentFailures(app: FastifyInstance) {
-  app.addHook('onRoute', addFailureSchemas)
-}
-
+const message = Type.String({ description: 'Qué ha fallado' })
 const BODIES = {
-  status: Type.Object(
-    { statusCode: Type.Integer(), message: Type.String() },
-    { description: 'Fallo: código de estado y mensaje' },
-  ),
-  success: Type.Object(
-    { success: Type.Literal(false), message: Type.String() },
-    { description: 'Fallo: success false y mensaje' },
-  ),
+  status: Type.Object({ statusCode: Type.Integer(), message }, { description: 'Fallo' }),
+  success: Type.Object({ success: Type.Literal(false), message }, { description: 'Fallo' }),
 }
 
-/** Adds what a route's failures look like to its answers, so that no other key of one leaks. */
-function addFailureSchemas(route: RouteOptions) {
+/**
+ * Adds what a route's failures look like to its answers, so that no other key of one leaks: an
+ * `onRoute` hook, after those that add to its `config`.
+ */
+export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
   // A HEAD route shares the schema of its GET.
   if (schema?.hide || !schema?.response || method === 'HEAD') return

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Failure, statusFailure } from './failures.js'
 import type { RoutePlugin } from './validation.js'
 
-const Estado = Type.Object({ status: Type.Literal('ok') })
+const response = { 200: Type.Object({ status: Type.Literal('ok') }) }
+const OK = { status: 'ok' as const }
 
 /** `/health/live`: the process answers. `/health/ready`: it can serve, and is not about to stop. */
 const healthRoutes: RoutePlugin = async (app) => {
@@ -20,19 +21,19 @@ const healthRoutes: RoutePlugin = async (app) => {
   app.route({
     method: 'GET',
     url: '/live',
-    schema: { hide: true, response: { 200: Estado } },
-    handler: async () => ({ status: 'ok' as const }),
+    schema: { hide: true, response },
+    handler: async () => OK,
   })
 
   app.route({
     method: 'GET',
     url: '/ready',
     config: { failures: { unexpected: statusFailure(503, 'No disponible') } },
-    schema: { hide: true, response: { 200: Estado } },
+    schema: { hide: true, response },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable', 'No disponible')
       await askDatabase()
-      return { status: 'ok' as const }
+      return OK
     },
   })
 }

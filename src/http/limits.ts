@@ -15,18 +15,13 @@ const MAX_JSON = 1024 * 1024
 const MAX_QUOTES = 1000
 /** Bytes of bodies above BODY_LIMIT at a time, of which each takes some four times its size. */
 const MAX_LARGE_BODIES = 64 * 1024 * 1024
-/** Bytes of a refused body that are read all the same. */
-const MAX_DRAINED = 64 * 1024 * 1024
 /** Requests that the service works on at a time, those whose bodies still come in left out. */
 const MAX_IN_FLIGHT = 400
 /** In milliseconds: how late the event loop may be, and how long a refusal is held back. */
 const MAX_LOOP_DELAY = 1000
 const REFUSAL_DELAY = 1000
 
-/**
- * Takes JSON bodies and no other content type; an empty body is as none at all. Throws the Failures
- * `malformed`, and `tooLarge` for more JSON than any route wants, its size aside.
- */
+/** Takes JSON bodies alone, empty ones as none at all; refuses more JSON than any route wants. */
 export function parseJsonBodies(app: FastifyInstance) {
   app.removeAllContentTypeParsers()
   async function parse(_request: FastifyRequest, body: string) {
@@ -42,10 +37,7 @@ export function parseJsonBodies(app: FastifyInstance) {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, parse)
 }
 
-/**
- * The length of the longest text in a JSON body. What follows a text that has ended is no text,
- * though it stands between quotation marks too.
- */
+/** The length of the longest text in a body: what follows the end of another one is none. */
 function longestText(body: string) {
   let longest = 0
   let start = body.indexOf('"')
@@ -59,10 +51,7 @@ function longestText(body: string) {
   return longest
 }
 
-/**
- * Refuses requests of the instance with the Failure `busy` while there is more to do than it can:
- * too many requests, too many large bodies, or a late event loop.
- */
+/** Throws the Failure `busy` for too many requests or large bodies, or while the event loop is late. */
 export async function limitLoad(app: FastifyInstance, largestBody: number) {
   const inFlight = new Set<FastifyRequest>()
   const bodies = new Map<FastifyRequest, number>()
@@ -107,15 +96,10 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
 }
 
 /**
- * Reads and forgets what is left of a body: its client may look at the answer only after it has sent
- * all, and would else see a reset connection. One that goes on for ever is cut off.
+ * Reads and forgets what is left of a body, for as long as a request may take: its client may look at
+ * the answer only after it has sent all, and would else see a reset connection.
  */
 async function drain(raw: IncomingMessage) {
-  let left = MAX_DRAINED
-  raw.on('data', ({ length }) => {
-    left -= length
-    if (left < 0) raw.destroy()
-  })
   // Nobody is left to be answered where it fails.
-  await finished(raw, { writable: false }).catch(() => {})
+  await finished(raw.resume(), { writable: false }).catch(() => {})
 }

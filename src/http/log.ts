@@ -39,6 +39,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** `ip`, which is not there to be read once the client has gone. */
     clientIp: string
+    /** Who is calling, as the audit line names it; null while nobody is known. */
+    who: object | null
+    /** The id of what the request writes, where its path does not name it. */
+    target: number | null
   }
 }
 
@@ -77,5 +81,20 @@ export function onAnswered(
     })
     if (raw.destroyed) listener(request, reply, isAborted)
     else raw.once('close', () => listener(request, reply, isAborted))
+  })
+}
+
+/** One line for every write of the instance and every refused one: who, what, outcome. */
+export function auditWrites(app: FastifyInstance) {
+  app.decorateRequest('who', null)
+  app.decorateRequest('target', null)
+  // Whether or not anybody is left to be answered.
+  app.addHook('onSend', async (request, { statusCode: status }) => {
+    const { method, routeOptions, who, failureCode, clientIp: ip } = request
+    if (method === 'GET' || method === 'HEAD') return
+    const { id } = request.params as { id?: unknown }
+    const target = request.target ?? (Number(id) || null)
+    const outcome = failureCode ?? 'done'
+    request.log.info({ who, ip, method, route: routeOptions.url, target, outcome, status }, 'audit')
   })
 }

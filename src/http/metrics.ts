@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { onAnswered } from './log.js'
@@ -20,8 +19,10 @@ export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) =>
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  onAnswered(app, (request, reply) => {
-    duration.observe(labels(request, reply), reply.elapsedTime / 1000)
+  onAnswered(app, ({ method, routeOptions }, { statusCode: status, elapsedTime }) => {
+    // The route and not the path, which is anybody's to invent.
+    const route = routeOptions.url ?? 'none'
+    duration.observe({ method, route, status }, elapsedTime / 1000)
   })
 
   new Gauge({
@@ -47,8 +48,3 @@ export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) =>
     return registry.metrics()
   })
 })
-
-/** The route and not the path, which is anybody's to invent. */
-function labels({ method, routeOptions }: FastifyRequest, { statusCode }: FastifyReply) {
-  return { method, route: routeOptions.url ?? 'none', status: statusCode }
-}

@@ -6,10 +6,9 @@ import type { PermisoConNombres } from './schemas.js'
  * (contract, section 4.2).
  *
  * Why it is written like this: counting the records and skipping those before the page took 260 ms
- * for the last page of 2,000,000 records, and this takes 4, measured by `npm run bench -- --only
- * lists`. The total is the sum of the counters that triggers keep on the profiles
- * (sql/migrations/0004_versiones.sql). The page's ids come from an index alone, read from its
- * nearer end: both ends cost the same however many records there are.
+ * for the last page of 2,000,000, and this takes 4 (`npm run bench -- --only lists`). The total is the
+ * sum of the counters that triggers keep on the profiles (sql/migrations/0004_versiones.sql), and the
+ * page's ids come from an index alone, read from its nearer end.
  */
 export async function listPermisos(sql: Sql, page: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`

@@ -25,11 +25,19 @@ export async function findMapaDePermisos(
   return { version: first.version, permisos }
 }
 
+const columns = (sql: Sql) => sql`
+  id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
+`
+
+const values = (sql: Sql, { idPerfil, idModulo, ...flags }: PermisoEnviado) => sql`
+  ${idPerfil}, ${idModulo}, ${flags.bitAgregar ?? false}, ${flags.bitEditar ?? false},
+  ${flags.bitConsulta ?? false}, ${flags.bitEliminar ?? false}, ${flags.bitDetalle ?? false}
+`
+
 /** The permission records of a profile by ascending id; none for an unknown profile. */
 export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
   return sql<Permiso[]>`
-    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
-      "bitDetalle"
+    select ${columns(sql)}
     from permisos_perfil
     where "idPerfil" = ${idPerfil}
     order by id
@@ -50,11 +58,8 @@ export async function insertPermiso(
   permiso: PermisoEnviado,
 ): Promise<Permiso> {
   const [creado] = await sql<[Permiso]>`
-    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
-      "bitDetalle"
-    from insert_permiso(${sql.json(actor)}, ${permiso.idPerfil}, ${permiso.idModulo}, ${permiso.bitAgregar ?? false},
-      ${permiso.bitEditar ?? false}, ${permiso.bitConsulta ?? false},
-      ${permiso.bitEliminar ?? false}, ${permiso.bitDetalle ?? false})
+    select ${columns(sql)}
+    from insert_permiso(${sql.json(actor)}, ${values(sql, permiso)})
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid'))
@@ -70,12 +75,8 @@ export async function updatePermiso(
   permiso: PermisoEnviado,
 ): Promise<Permiso | undefined> {
   const [actualizado] = await sql<Permiso[]>`
-    select id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
-      "bitDetalle"
-    from update_permiso(${sql.json(actor)}, ${id}, ${permiso.idPerfil}, ${permiso.idModulo},
-      ${permiso.bitAgregar ?? false}, ${permiso.bitEditar ?? false},
-      ${permiso.bitConsulta ?? false}, ${permiso.bitEliminar ?? false},
-      ${permiso.bitDetalle ?? false})
+    select ${columns(sql)}
+    from update_permiso(${sql.json(actor)}, ${id}, ${values(sql, permiso)})
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid'))

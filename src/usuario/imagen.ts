@@ -98,11 +98,7 @@ class HostError extends Error {
 }
 
 /** What the SDK rejects with: of a connection that failed it has the `error` alone. */
-interface Rejection {
-  message?: unknown
-  http_code?: unknown
-  error?: { code?: unknown; message?: unknown }
-}
+type Rejection = { message?: unknown; http_code?: unknown; error?: NodeJS.ErrnoException }
 
 /** The SDK rejects with plain objects that carry the whole request: little is let out of them. */
 function hostError(error: unknown): HostError {

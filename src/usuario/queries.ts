@@ -21,8 +21,7 @@ export async function listUsuarios(
   `
   const [data, [total]] = await Promise.all([
     sql<UsuarioVisto[]>`
-      select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
-        "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil"
+      select ${columns(sql)}
       from usuario
       join perfil on perfil.id = "idPerfil"
       where ${matches}
@@ -33,6 +32,11 @@ export async function listUsuarios(
   ])
   return { data, totalPages: pageCount(total?.rows ?? 0) }
 }
+
+const columns = (sql: Sql) => sql`
+  usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular", "idEstadoUsuario",
+  "imagenUrl", "strNombrePerfil" as "nombrePerfil"
+`
 
 const matchesSearch = (sql: Sql, search: string) => sql`(
   fold_case("strNombreUsuario") like fold_case(${contains(search)})
@@ -49,9 +53,7 @@ export async function findUsuario(
   id: number,
 ): Promise<UsuarioVisto | undefined> {
   const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
-    select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
-      "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil",
-      usuario.id = ${actor.id} or may_reach(${actor.enforced ? actor.id : null}, "idPerfil")
+    select ${columns(sql)}, usuario.id = ${actor.id} or may_reach(${actor.enforced ? actor.id : null}, "idPerfil")
         as alcanzable
     from usuario
     join perfil on perfil.id = "idPerfil"

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { sesionOf } from '../auth/access.js'
 import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -140,7 +139,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     },
     handler: async (request) => {
       const { id } = request.params
-      if (id === sesionOf(request).id) throw new Failure('conflict')
+      if (id === request.actor.id) throw new Failure('conflict')
       const publicId = await deleteUsuario(sql, request.actor, id)
       if (publicId) void imagenes.remove(publicId, request.log)
       return DELETED
