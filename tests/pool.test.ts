@@ -155,6 +155,22 @@ it('goes on where sessions are ended, idle ones and busy ones', async () => {
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
 })
 
+it('does with the connections that it gets where the server has no more', async () => {
+  const role = `pocas_${database.pathname.slice(1)}`
+  await direct.unsafe(`create role ${role} login password 'x' connection limit 2`)
+  const limited = new URL(url)
+  limited.username = role
+  limited.password = 'x'
+  const sql = open(4, limited.href)
+  const answers = Array.from(
+    { length: 12 },
+    (_, n) => sql`select ${n}::integer as n, pg_sleep(0.05)`,
+  )
+  expect((await Promise.all(answers)).map(([row]) => row?.n)).toEqual([...answers.keys()])
+  await sql.end()
+  await expect.poll(() => direct.unsafe(`drop role ${role}`)).toEqual([])
+})
+
 it('makes its connections anew where they can not be written to', async () => {
   const sql = open(2)
   const pid = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid

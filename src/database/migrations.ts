@@ -7,8 +7,8 @@ const MIGRATION_LOCK = 7_305_511_402
 
 /**
  * Brings the database up to date in one transaction: each file of sql/migrations once, those of
- * sql/functions and sql/transactions every time. Replicas that start together wait for one another on an advisory
- * lock. Gives the names of the migrations applied now.
+ * sql/functions and sql/transactions every time. Replicas that start together wait for one another
+ * on an advisory lock. Gives the names of the migrations applied now.
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   const migrations = await readSqlFolder('migrations/')

@@ -120,8 +120,8 @@ export function openPool(config: DatabaseConfig): Pool {
       return rows
     } catch (error) {
       if (isRefusal(error)) idle.add(connection)
-      // What has befallen this one may have befallen the others.
-      else for (const { close } of [connection, ...idle]) close()
+      // What has befallen a connection may have befallen the others: not so where none was made.
+      else for (const { close } of isUnsent(error) ? [connection] : [connection, ...idle]) close()
       if (isUnsent(error) && connection.host === hostIndex) {
         hostIndex = (hostIndex + 1) % hosts.length
       }
