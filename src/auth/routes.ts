@@ -26,9 +26,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     errorResponseBuilder: () => new Failure('tooMany'),
   })
 
-  app.route({
-    method: 'POST',
-    url: '/login',
+  app.post('/login', {
     bodyLimit: SMALL_BODY_LIMIT,
     config: {
       access: 'public',
@@ -44,7 +42,12 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
         ),
       },
     },
-    schema: { summary: 'Iniciar sesión', body: Login, response: { 200: LoginCorrecto } },
+    schema: {
+      operationId: 'login',
+      summary: 'Iniciar sesión',
+      body: Login,
+      response: { 200: LoginCorrecto },
+    },
     handler: async (request, { raw: client }) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       request.who = { nombre: String(strNombreUsuario).slice(0, MAX_NAME) }
@@ -71,12 +74,11 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     },
   })
 
-  app.route({
-    method: 'POST',
-    url: '/logout',
+  app.post('/logout', {
     bodyLimit: SMALL_BODY_LIMIT,
     config: { access: 'session' },
     schema: {
+      operationId: 'logout',
       summary: 'Cerrar sesión',
       description: 'Termina todas las sesiones del usuario y borra la cookie.',
       response: { 200: Confirmation('Sesión cerrada correctamente') },

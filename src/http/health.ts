@@ -18,16 +18,12 @@ const healthRoutes: RoutePlugin = async (app) => {
     })
   }
 
-  app.route({
-    method: 'GET',
-    url: '/live',
+  app.get('/live', {
     schema: { hide: true, response },
     handler: async () => OK,
   })
 
-  app.route({
-    method: 'GET',
-    url: '/ready',
+  app.get('/ready', {
     config: { failures: { unexpected: statusFailure(503, 'No disponible') } },
     schema: { hide: true, response },
     handler: async () => {

@@ -17,14 +17,13 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
 
-  app.route({
-    method: 'GET',
-    url: '/',
+  app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
       failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.') },
     },
     schema: {
+      operationId: 'listModulos',
       summary: 'Listar los módulos',
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
@@ -32,23 +31,20 @@ const moduloRoutes: RoutePlugin = async (app) => {
     handler: async ({ query }) => ({ success: true as const, ...(await listModulos(sql, query)) }),
   })
 
-  app.route({
-    method: 'GET',
-    url: '/list',
+  app.get('/list', {
     config: {
       access: 'session',
       failures: { unexpected: statusFailure(500, 'Error al cargar módulos') },
     },
     schema: {
+      operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(Type.Array(Modulo)) },
     },
     handler: async () => ({ success: true as const, data: await listTodosLosModulos(sql) }),
   })
 
-  app.route({
-    method: 'POST',
-    url: '/',
+  app.post('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitAgregar' },
       failures: {
@@ -58,6 +54,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'createModulo',
       summary: 'Crear un módulo',
       body: ModuloEnviado,
       response: { 200: Success(Modulo) },
@@ -69,9 +66,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'PUT',
-    url: '/:id',
+  app.put('/:id', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEditar' },
       failures: {
@@ -81,6 +76,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'updateModulo',
       summary: 'Renombrar un módulo',
       description: 'Si ningún módulo tiene ese id, la respuesta no lleva data.',
       params: ModuloParams,
@@ -93,9 +89,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     }),
   })
 
-  app.route({
-    method: 'DELETE',
-    url: '/:id',
+  app.delete('/:id', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEliminar' },
       failures: {
@@ -105,6 +99,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'deleteModulo',
       summary: 'Eliminar un módulo con sus permisos',
       params: ModuloParams,
       response: { 200: Deleted },

@@ -21,14 +21,13 @@ import {
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
 
-  app.route({
-    method: 'GET',
-    url: '/',
+  app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
       failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.') },
     },
     schema: {
+      operationId: 'listPerfiles',
       summary: 'Listar los perfiles',
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
@@ -39,28 +38,26 @@ const perfilRoutes: RoutePlugin = async (app) => {
     }),
   })
 
-  app.route({
-    method: 'GET',
-    url: '/list',
+  app.get('/list', {
     config: {
       access: 'session',
       failures: { unexpected: statusFailure(500, 'Error al cargar lista de perfiles') },
     },
     schema: {
+      operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(Type.Array(PerfilBreve)) },
     },
     handler: async () => ({ success: true as const, data: await listPerfilesBreves(sql) }),
   })
 
-  app.route({
-    method: 'POST',
-    url: '/',
+  app.post('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitAgregar' },
       failures: { unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil') },
     },
     schema: {
+      operationId: 'createPerfil',
       summary: 'Crear un perfil',
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
@@ -72,9 +69,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'PUT',
-    url: '/:id',
+  app.put('/:id', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEditar' },
       failures: {
@@ -83,6 +78,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'updatePerfil',
       summary: 'Editar un perfil',
       params: PerfilParams,
       body: PerfilEditado,
@@ -95,14 +91,13 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'DELETE',
-    url: '/:id',
+  app.delete('/:id', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEliminar' },
       failures: { conflict: statusFailure(409, 'El perfil está asignado a usuarios') },
     },
     schema: {
+      operationId: 'deletePerfil',
       summary: 'Eliminar un perfil con sus permisos',
       params: PerfilParams,
       response: { 200: Deleted },

@@ -32,14 +32,13 @@ const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const findMapa = keepMapas(sql)
 
-  app.route({
-    method: 'GET',
-    url: '/',
+  app.get('/', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: { unexpected: statusFailure(500, 'Error al consultar permisos') },
     },
     schema: {
+      operationId: 'listPermisos',
       summary: 'Listar los permisos de todos los perfiles',
       querystring: Type.Object({ page: PageNumber }),
       response: { 200: Page(PermisoConNombres) },
@@ -50,9 +49,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     }),
   })
 
-  app.route({
-    method: 'POST',
-    url: '/',
+  app.post('/', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: {
@@ -61,6 +58,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'createPermiso',
       summary: 'Crear un permiso',
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
@@ -72,9 +70,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'PUT',
-    url: '/:id',
+  app.put('/:id', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
@@ -84,6 +80,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'updatePermiso',
       summary: 'Sustituir un permiso',
       params: PermisoParams,
       body: PermisoEnviado,
@@ -96,11 +93,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'DELETE',
-    url: '/:id',
+  app.delete('/:id', {
     config: { access: { modulo: 'PERMISOS', accion: 'bitEliminar' } },
     schema: {
+      operationId: 'deletePermiso',
       summary: 'Eliminar un permiso',
       params: PermisoParams,
       response: { 200: Deleted },
@@ -111,15 +107,14 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'GET',
-    url: '/mis-permisos/:idPerfil',
+  app.get('/mis-permisos/:idPerfil', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'perfil' },
       versionOf: 'idPerfil',
       failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
     },
     schema: {
+      operationId: 'getMisPermisos',
       summary: 'Consultar el mapa de permisos de un perfil',
       params: DePerfilParams,
       // Sent as the text that is kept.
@@ -138,14 +133,13 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
   })
 
-  app.route({
-    method: 'GET',
-    url: '/por-perfil/:idPerfil',
+  app.get('/por-perfil/:idPerfil', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: { unexpected: statusFailure(500, 'Error al cargar permisos') },
     },
     schema: {
+      operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
       response: { 200: Success(Type.Array(Permiso)) },
@@ -156,9 +150,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     }),
   })
 
-  app.route({
-    method: 'POST',
-    url: '/guardar-matriz',
+  app.post('/guardar-matriz', {
     bodyLimit: MATRIX_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
@@ -168,6 +160,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       },
     },
     schema: {
+      operationId: 'guardarMatriz',
       summary: 'Sustituir todos los permisos de un perfil',
       body: Matriz,
       response: { 200: Confirmation('Matriz actualizada correctamente') },

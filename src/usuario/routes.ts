@@ -27,14 +27,13 @@ const NO_ACTUALIZADO =
 const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
 
-  app.route({
-    method: 'GET',
-    url: '/',
+  app.get('/', {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitConsulta' },
       failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.') },
     },
     schema: {
+      operationId: 'listUsuarios',
       summary: 'Listar los usuarios',
       querystring: UsuarioFiltro,
       response: { 200: Page(UsuarioVisto) },
@@ -42,14 +41,13 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     handler: async ({ query }) => ({ success: true as const, ...(await listUsuarios(sql, query)) }),
   })
 
-  app.route({
-    method: 'GET',
-    url: '/:id',
+  app.get('/:id', {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitDetalle', unlessOwn: 'usuario' },
       failures: { notFound: statusFailure(404, 'Usuario no encontrado') },
     },
     schema: {
+      operationId: 'getUsuario',
       summary: 'Consultar un usuario',
       params: UsuarioParams,
       response: { 200: Success(UsuarioVisto) },
@@ -61,9 +59,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     },
   })
 
-  app.route({
-    method: 'POST',
-    url: '/',
+  app.post('/', {
     bodyLimit: imageLimit,
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
@@ -74,6 +70,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       },
     },
     schema: {
+      operationId: 'createUsuario',
       summary: 'Crear un usuario',
       body: UsuarioNuevo,
       response: { 200: Success(Usuario) },
@@ -91,9 +88,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     },
   })
 
-  app.route({
-    method: 'PUT',
-    url: '/:id',
+  app.put('/:id', {
     bodyLimit: imageLimit,
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
@@ -105,6 +100,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       },
     },
     schema: {
+      operationId: 'updateUsuario',
       summary: 'Editar un usuario',
       description: 'Si ningún usuario tiene ese id, la respuesta no lleva data.',
       params: UsuarioParams,
@@ -125,14 +121,13 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     },
   })
 
-  app.route({
-    method: 'DELETE',
-    url: '/:id',
+  app.delete('/:id', {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEliminar' },
       failures: { conflict: statusFailure(409, 'No puede eliminar su propio usuario') },
     },
     schema: {
+      operationId: 'deleteUsuario',
       summary: 'Eliminar un usuario con su imagen',
       params: UsuarioParams,
       response: { 200: Deleted },
