@@ -720,7 +720,6 @@ describe.each(ENDPOINTS)('%s', (endpoint) => {
 })
 
 it.each([
-  ['GET', '/'],
   ['GET', '/api/nada'],
   ['GET', '/api/permisos/1'],
   ['PATCH', '/api/perfil/2'],

@@ -1,19 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { NullableText } from '../http/envelopes.js'
+import { Named, NullableText } from '../http/envelopes.js'
 import { type Fault, field, isStorable, MAX_ID, Text } from '../http/fields.js'
 import type { Usuario } from '../usuario/schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
 // Captcha first: name and password are looked at after it (contract, section 4.1), by the handler.
-const credencial = (format?: string) =>
-  Type.Unsafe<unknown>(
-    Type.Unknown({ type: 'string', examples: ['admin'], ...(format && { format }) }),
-  )
+const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, () => undefined)
 
-export const Login = Type.Object({
-  strNombreUsuario: Type.Optional(credencial()),
-  strPwd: Type.Optional(credencial('password')),
+export const Login = Named('Login', {
+  strNombreUsuario: credencial({ examples: ['admin'] }),
+  strPwd: credencial({ format: 'password', examples: ['llavero-admin'] }),
   captchaToken: Text({
     max: 8192,
     example: 'token del widget',
@@ -44,7 +41,7 @@ export const Password = field<string>(
   passwordFault,
 )
 
-export const LoginCorrecto = Type.Object({
+export const LoginCorrecto = Named('LoginCorrecto', {
   success: Type.Literal(true),
   token: Type.String({ description: 'JWT, válido 8 horas' }),
   user: Type.Object({

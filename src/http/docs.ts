@@ -1,9 +1,10 @@
 import helmet from '@fastify/helmet'
-import swagger from '@fastify/swagger'
+import swagger, { type SwaggerTransformObject } from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
+import { Named } from './envelopes.js'
 import {
   busy,
   Failure,
@@ -12,9 +13,19 @@ import {
   noJson,
   renderFailure,
   tooLarge,
+  unreadable,
   unsupported,
 } from './failures.js'
 import { faultyFields } from './validation.js'
+
+const KEY = '<svg xmlns="http://www.w3.org/2000/svg"><text y="15" font-size="15">🔑</text></svg>'
+const FAVICON = {
+  filename: 'llave.svg',
+  rel: 'icon',
+  type: 'image/svg+xml',
+  sizes: 'any',
+  content: KEY,
+}
 
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
@@ -24,12 +35,15 @@ export default fp(async (app) => {
       schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
       url: url.replace(/\/$/, ''),
     }),
+    transformObject: nameSchemas,
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Llavero',
         version: '0.1.0',
         description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
+        contact: { name: 'Llavero' },
+        license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },
       },
       servers: [{ url: '/' }],
       tags: [
@@ -41,11 +55,16 @@ export default fp(async (app) => {
       ],
       components: {
         securitySchemes: {
-          cookie: { type: 'apiKey', in: 'cookie', name: 'auth_token' },
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description:
+              'El token del inicio de sesión; se acepta también en la cookie auth_token.',
+          },
         },
       },
-      security: [{ cookie: [] }, { bearer: [] }],
+      security: [{ bearer: [] }],
     },
   })
   await app.register(async (pages) => {
@@ -58,19 +77,42 @@ export default fp(async (app) => {
         },
       },
     })
-    await pages.register(swaggerUi, { routePrefix: '/docs' })
+    await pages.register(swaggerUi, {
+      routePrefix: '/docs',
+      theme: { title: 'Llavero', favicon: [FAVICON] },
+      // Without the bar that another document could be opened with.
+      uiConfig: { layout: 'BaseLayout', persistAuthorization: true },
+    })
+    app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   })
 })
 
+/**
+ * Puts each schema with a title under `components`, once, with a reference wherever it is used; and
+ * says as OpenAPI 3.1 does what may be null.
+ */
+const nameSchemas: SwaggerTransformObject = (document) => {
+  const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
+  const schemas: Record<string, object> = {}
+  const named = JSON.parse(JSON.stringify(paths), (_key, value) => {
+    const { title, nullable, ...schema } = Object(value)
+    if (nullable) return { ...schema, type: [schema.type, 'null'] }
+    if (!title) return value
+    schemas[title] = schema
+    return { $ref: `#/components/schemas/${title}` }
+  })
+  return { ...rest, paths: named, components: { ...rest.components, schemas } }
+}
+
 const message = Type.String({ description: 'Qué ha fallado' })
 const BODIES = {
-  status: Type.Object({ statusCode: Type.Integer(), message }, { description: 'Fallo' }),
-  success: Type.Object({ success: Type.Literal(false), message }, { description: 'Fallo' }),
+  status: Named('FalloStatusCode', { statusCode: Type.Integer(), message }),
+  success: Named('FalloSuccess', { success: Type.Literal(false), message }),
 }
 
 /**
- * Adds what a route's failures look like to its answers, so that no other key of one leaks: an
- * `onRoute` hook, after those that add to its `config`.
+ * Adds what a route's failures look like to its answers, every text that it can have with them, so
+ * that no other key of one leaks: an `onRoute` hook, after those that add to its `config`.
  */
 export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
@@ -80,15 +122,30 @@ export function documentFailures(route: RouteOptions) {
   const failures = possibleFailures(route).map((failure) =>
     renderFailure(failure, config?.failures),
   )
-  for (const status of new Set(failures.map((failure) => failure.status))) {
-    const schemas = (['status', 'success'] as const).flatMap((shape) => {
-      const bodies = failures.filter((other) => other.status === status && other.shape === shape)
-      const examples = [...new Map(bodies.map(({ body }) => [body.message, body])).values()]
-      return examples.length > 0 ? [{ ...BODIES[shape], examples }] : []
-    })
-    const all = [response[status] ?? [], schemas].flat()
-    response[status] = all.length === 1 && all[0] ? all[0] : Type.Union(all)
+  for (const status of new Set([200, ...failures.map(({ status }) => status)])) {
+    const done = [response[status] ?? []].flat()
+    const own = failures.filter((failure) => failure.status === status)
+    const description = [...done.map(() => 'Hecho'), ...textsOf(own)].join(' · ')
+    response[status] = {
+      ...Type.Union([...done, ...failureSchemas(status, own)]),
+      'x-response-description': description,
+    }
   }
+}
+
+type Rendered = ReturnType<typeof renderFailure>
+
+const textsOf = (failures: Rendered[]) => [...new Set(failures.map(({ body }) => body.message))]
+
+/** What the bodies of failures look like, a schema for each shape that there is. */
+function failureSchemas(status: number, failures: Rendered[]) {
+  return (['status', 'success'] as const).flatMap((shape) => {
+    const texts = textsOf(failures.filter((failure) => failure.shape === shape))
+    const message = Type.Unsafe({ type: 'string', enum: texts })
+    const statusCode = Type.Unsafe({ type: 'integer', enum: [status] })
+    const literals = { ...(shape === 'status' && { statusCode }), message }
+    return texts.length > 0 ? [Type.Intersect([BODIES[shape], Type.Object(literals)])] : []
+  })
 }
 
 /** The failures that a route can have: by what it reads, and by what it declares. */
@@ -99,8 +156,10 @@ function possibleFailures({ method, schema, config }: RouteOptions): Failure[] {
     new Failure('unexpected'),
     busy(),
     ...[params, querystring, body].flatMap((part) => (part ? faultyFields(part) : [])),
+    // A path that can't be decoded.
+    ...(params ? [unreadable()] : []),
     // A body is read, and may be refused, where none is asked for too.
-    ...(method === 'GET' ? [] : [noJson(), tooLarge(), unsupported()]),
+    ...(method === 'GET' ? [] : [noJson(), unreadable(), tooLarge(), unsupported()]),
     ...declared.flatMap(([code, { message }]) =>
       [message].flat().map((text) => new Failure(code, text)),
     ),

@@ -1,4 +1,8 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+
+/** An object that the document has once, under this name. */
+export const Named = <T extends TProperties>(title: string, properties: T) =>
+  Type.Object(properties, { title })
 
 /** Text or null, on an answer. */
 export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 'null'] })

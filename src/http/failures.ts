@@ -20,7 +20,7 @@ export const tooLarge = () =>
   new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
 export const unsupported = () =>
   new Failure('unsupported', 'El tipo de contenido debe ser application/json')
-const unreadable = () => new Failure('malformed', 'La petición no es válida')
+export const unreadable = () => new Failure('malformed', 'La petición no es válida')
 
 /**
  * How one kind of failure looks on the wire. A text as `message` is what is always said; else it is

@@ -76,7 +76,7 @@ function toId(value: unknown) {
 
 /** An id: a whole number or a numeric string, but 0; decodes to a number that fits the column. */
 export function Id(faults?: Faults) {
-  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1] }
+  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description: 'Id' }
   const find = (value: unknown) => {
     if (value === undefined || value === null || value === '') return 'missing'
     return wholeNumber(value) ? undefined : 'number'
@@ -87,9 +87,13 @@ export function Id(faults?: Faults) {
 /** An id in the path, of which every fault has the one text `message`. */
 export const PathId = (message: string) => Id({ missing: message, number: message })
 
+/** A field of a body that may be left out, or be null, which says the same. */
+export const Omissible = <T extends TSchema>(schema: T) =>
+  Type.Optional({ ...schema, nullable: true })
+
 /** A boolean that nothing else stands for. */
-export const Bool = (options: { default?: boolean } = {}) =>
-  field<boolean>({ type: 'boolean', ...options }, (value) => {
+export const Bool = (description?: string) =>
+  field<boolean>({ type: 'boolean', description }, (value) => {
     if (typeof value === 'boolean') return undefined
     return value === undefined || value === null ? 'missing' : 'boolean'
   })
@@ -139,7 +143,7 @@ export function textFault(value: unknown, max: number, blank = false): Fault | u
 /** `?page=`: a whole number of at least 1; absent is page 1 (contract, section 8). */
 export const PageNumber = Type.Optional(
   decoded(
-    field<string>({ type: 'integer', minimum: 1, default: 1 }, (value) =>
+    field<string>({ type: 'integer', minimum: 1, default: 1, description: 'Página' }, (value) =>
       (wholeNumber(value) ?? 0) >= 1 ? undefined : 'page',
     ),
     (value) => Math.min(Number(value), MAX_ID),
@@ -148,7 +152,7 @@ export const PageNumber = Type.Optional(
 
 /** `?search=`: text to be found anywhere, whatever its case. */
 export const Search = Type.Optional(
-  field<string>({ type: 'string' }, (value) => {
+  field<string>({ type: 'string', description: 'Texto que contiene' }, (value) => {
     if (typeof value !== 'string') return 'text'
     return isStorable(value) ? undefined : 'characters'
   }),
@@ -157,7 +161,7 @@ export const Search = Type.Optional(
 /** `?…=true|false`. */
 export const QueryBoolean = Type.Optional(
   decoded(
-    field<string>({ type: 'string', enum: ['true', 'false'] }, (value) =>
+    field<string>({ type: 'string', enum: ['true', 'false'], description: 'Sí o no' }, (value) =>
       value === 'true' || value === 'false' ? undefined : 'choice',
     ),
     (value) => value === 'true',

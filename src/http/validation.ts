@@ -65,7 +65,7 @@ function failuresOf({ properties, required = [] }: TObject, value: Record<string
   return Object.entries(properties)
     .filter(([name]) => required.includes(name) || value[name] !== undefined)
     .map(([name, schema]) =>
-      schema.type === 'array'
+      schema.items
         ? listFailure(name, schema.items, value[name])
         : fieldFailure(name, schema, value[name]),
     )
@@ -79,8 +79,16 @@ function listFailure(name: string, items: TObject, value: unknown) {
   return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 }
 
-/** What the fields of a schema can be refused for: that they are missing, or of another type. */
+/** Among them is one for each fault that a field can have. */
+const FAULTY = [undefined, {}, [0], 'x', '\0', 'x'.repeat(10_000), 'data:image']
+
+/** All that the fields of a schema can be refused for. */
 export function faultyFields(schema: TObject): Failure[] {
-  const wrong = Object.fromEntries(Object.keys(schema.properties).map((name) => [name, {}]))
-  return [...failuresOf(schema, {}), ...failuresOf(schema, wrong)]
+  const fields = Object.entries(schema.properties)
+  return [
+    ...FAULTY.flatMap((value) =>
+      failuresOf(schema, Object.fromEntries(fields.map(([name]) => [name, value]))),
+    ),
+    ...fields.flatMap(([, { items }]) => (items ? faultyFields(items) : [])),
+  ]
 }

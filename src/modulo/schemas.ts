@@ -1,8 +1,9 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { Named } from '../http/envelopes.js'
 import { decoded, field, PageNumber, PathId, Search, textFault } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
-export const Modulo = Type.Object({ id: Type.Integer(), strNombreModulo: Type.String() })
+export const Modulo = Named('Modulo', { id: Type.Integer(), strNombreModulo: Type.String() })
 export type Modulo = Static<typeof Modulo>
 
 export const ModuloFiltro = Type.Object({ page: PageNumber, search: Search })
@@ -27,6 +28,6 @@ const NombreDeModulo = decoded(
   (value) => value.toUpperCase(),
 )
 
-export const ModuloEnviado = Type.Object({ strNombreModulo: NombreDeModulo })
+export const ModuloEnviado = Named('ModuloEnviado', { strNombreModulo: NombreDeModulo })
 
 export const ModuloParams = Type.Object({ id: PathId('ID de módulo inválido.') })

@@ -1,15 +1,16 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Bool, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
+import { Named } from '../http/envelopes.js'
+import { Bool, Omissible, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
 
 /** A profile (contract, section 2.2). */
-export const Perfil = Type.Object({
+export const Perfil = Named('Perfil', {
   id: Type.Integer(),
   strNombrePerfil: Type.String(),
   bitAdministrador: Type.Boolean(),
 })
 export type Perfil = Static<typeof Perfil>
 
-export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'])
+export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'], { title: 'PerfilBreve' })
 export type PerfilBreve = Static<typeof PerfilBreve>
 
 export const PerfilFiltro = Type.Object({
@@ -24,13 +25,13 @@ const nombre = Text({
   faults: { missing: 'El nombre es obligatorio' },
 })
 
-export const PerfilNuevo = Type.Object({
+export const PerfilNuevo = Named('PerfilNuevo', {
   strNombrePerfil: nombre,
-  bitAdministrador: Type.Optional(Bool({ default: false })),
+  bitAdministrador: Omissible(Bool('Si falta: false')),
 })
 export type PerfilNuevo = StaticDecode<typeof PerfilNuevo>
 
-export const PerfilEditado = Type.Object({
+export const PerfilEditado = Named('PerfilEditado', {
   strNombrePerfil: nombre,
   bitAdministrador: Bool(),
 })

@@ -1,5 +1,6 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { decoded, field, Id, PathId } from '../http/fields.js'
+import { Named } from '../http/envelopes.js'
+import { decoded, field, Id, Omissible, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
@@ -14,9 +15,9 @@ const storedFlags = {
 }
 
 /** A flag of a permission record: `null`, `0` and `""` are false. */
-const Flag = Type.Optional(
+const Flag = Omissible(
   decoded(
-    field<boolean>({ type: 'boolean', default: false }, (value) =>
+    field<boolean>({ type: 'boolean', description: 'Si falta: false' }, (value) =>
       [true, false, null, 0, ''].includes(value as null) ? undefined : 'boolean',
     ),
     (value) => value === true,
@@ -33,7 +34,7 @@ const sentFlags = {
 }
 
 /** A permission record (contract, section 2.4). */
-export const Permiso = Type.Object({
+export const Permiso = Named('Permiso', {
   id: Type.Integer(),
   idPerfil: Type.Integer(),
   idModulo: Type.Integer(),
@@ -42,7 +43,7 @@ export const Permiso = Type.Object({
 export type Permiso = Static<typeof Permiso>
 
 /** A permission record with the names it stands for (contract, section 2.6). */
-export const PermisoConNombres = Type.Object({
+export const PermisoConNombres = Named('PermisoConNombres', {
   id: Type.Integer(),
   idPerfil: Type.Integer(),
   idModulo: Type.Integer(),
@@ -53,11 +54,14 @@ export const PermisoConNombres = Type.Object({
 export type PermisoConNombres = Static<typeof PermisoConNombres>
 
 /** What a profile may do in one module (contract, section 2.5). */
-export const PermisosAccion = Type.Object({ nombreModulo: Type.String(), ...storedFlags })
+export const PermisosAccion = Named('PermisosAccion', {
+  nombreModulo: Type.String(),
+  ...storedFlags,
+})
 export type PermisosAccion = Static<typeof PermisosAccion>
 
 /** The permission map: one PermisosAccion by module name. */
-export const MapaDePermisos = Type.Object({
+export const MapaDePermisos = Named('MapaDePermisos', {
   success: Type.Literal(true),
   permisos: Type.Unsafe<Record<string, PermisosAccion>>(
     Type.Object({}, { additionalProperties: PermisosAccion }),
@@ -67,7 +71,7 @@ export const MapaDePermisos = Type.Object({
 /** The answer to a client that has the present map. */
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
-export const PermisoEnviado = Type.Object({
+export const PermisoEnviado = Named('PermisoEnviado', {
   idPerfil: Id(obligatorio),
   idModulo: Id(obligatorio),
   ...sentFlags,
@@ -75,12 +79,12 @@ export const PermisoEnviado = Type.Object({
 export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Type.Object({ idModulo: Id(), ...sentFlags })
+export const Entrada = Named('Entrada', { idModulo: Id(), ...sentFlags })
 export type Entrada = StaticDecode<typeof Entrada>
 
-export const Matriz = Type.Object({
+export const Matriz = Named('Matriz', {
   idPerfil: Id({ missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO }),
-  permisos: Type.Optional(Type.Array(Entrada)),
+  permisos: Omissible(Type.Array(Entrada)),
 })
 
 export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido') })

@@ -1,11 +1,12 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
 import { Password, passwordFault } from '../auth/schemas.js'
-import { NullableText } from '../http/envelopes.js'
+import { Named, NullableText } from '../http/envelopes.js'
 import {
   Bool,
   decoded,
   field,
   Id,
+  Omissible,
   PageNumber,
   PathId,
   QueryBoolean,
@@ -25,7 +26,7 @@ export const Email = field<string>(
 )
 
 /** A user, with the hash of the password (contract, section 2.1). */
-export const Usuario = Type.Object({
+export const Usuario = Named('Usuario', {
   id: Type.Integer(),
   strNombreUsuario: Type.String(),
   idPerfil: Type.Integer(),
@@ -38,10 +39,10 @@ export const Usuario = Type.Object({
 export type Usuario = Static<typeof Usuario>
 
 /** A user without the hash, with the name of the profile. */
-export const UsuarioVisto = Type.Composite([
-  Type.Omit(Usuario, ['strPwd']),
-  Type.Object({ nombrePerfil: Type.String() }),
-])
+export const UsuarioVisto = Named('UsuarioVisto', {
+  ...Type.Omit(Usuario, ['strPwd']).properties,
+  nombrePerfil: Type.String(),
+})
 export type UsuarioVisto = Static<typeof UsuarioVisto>
 
 export const UsuarioFiltro = Type.Object({
@@ -79,25 +80,25 @@ const Imagen = decoded(
 /** In lines or not, padded or not: both are usual, and the image host takes them. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
-export const UsuarioNuevo = Type.Object({
+export const UsuarioNuevo = Named('UsuarioNuevo', {
   strNombreUsuario: Text({ visible: true, example: 'ana' }),
   idPerfil: Id(),
   strPwd: Password,
   strCorreo: Email,
-  strNumeroCelular: Type.Optional(Text({ blank: true, example: '5512345678' })),
-  idEstadoUsuario: Type.Optional(Bool({ default: true })),
-  imagenBase64: Type.Optional(Imagen),
+  strNumeroCelular: Omissible(Text({ blank: true, example: '5512345678' })),
+  idEstadoUsuario: Omissible(Bool('Si falta: true')),
+  imagenBase64: Omissible(Imagen),
 })
 export type UsuarioNuevo = StaticDecode<typeof UsuarioNuevo>
 
-export const UsuarioEditado = Type.Object({
+export const UsuarioEditado = Named('UsuarioEditado', {
   strNombreUsuario: Text({ visible: true, example: 'ana' }),
   idPerfil: Id(),
   strCorreo: Email,
-  strNumeroCelular: Type.Optional(Text({ blank: true, example: '5512345678' })),
+  strNumeroCelular: Omissible(Text({ blank: true, example: '5512345678' })),
   idEstadoUsuario: Bool(),
-  strPwd: Type.Optional(PasswordNuevo),
-  imagenBase64: Type.Optional(Imagen),
+  strPwd: Omissible(PasswordNuevo),
+  imagenBase64: Omissible(Imagen),
 })
 export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
 

@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 /** What is read of a JSON Schema. */
 export interface Schema {
-  type?: string
+  type?: string | string[]
   enum?: unknown[]
   examples?: unknown[]
   format?: string
@@ -33,8 +33,12 @@ export interface Operation {
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
 /** The operations of an OpenAPI document, each with validators that take no undeclared key. */
-export function operationsOf(document: any): Operation[] {
-  return Object.entries<any>(document.paths).flatMap(([path, item]) =>
+export function operationsOf({ paths, components }: any): Operation[] {
+  const resolved = (schema: any): any =>
+    JSON.parse(JSON.stringify(schema), (_key, value) =>
+      value?.$ref ? resolved(components.schemas[value.$ref.split('/').at(-1)]) : value,
+    )
+  return Object.entries<any>(resolved(paths)).flatMap(([path, item]) =>
     Object.entries<any>(item).map(([method, operation]) => ({
       name: `${method.toUpperCase()} ${path}`,
       methods: method === 'get' ? ['GET', 'GET', 'GET', 'HEAD'] : [method.toUpperCase()],
@@ -91,11 +95,12 @@ function answersOf(responses: Record<string, any>): Operation['answers'] {
   )
 }
 
-/** The same schema without room for keys that it does not name. */
+/** The same schema without room for keys that it does not name; all of an `allOf` name them. */
 function closed(schema: any): any {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
-  const { example, examples, ...rest } = schema
+  const { example, examples, allOf, ...rest } = schema
+  if (allOf) return { allOf, unevaluatedProperties: false }
   const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, closed(value)]))
   return 'properties' in inner ? { additionalProperties: false, ...inner } : inner
 }

@@ -19,11 +19,11 @@ const words = fc.oneof(
 /** What fits the schema, with the schema's own examples and the ids of rows that there are. */
 export function valid(schema: Schema): Json {
   if (schema.enum) return fc.constantFrom(...schema.enum).map(json)
-  if (schema.type === 'object') return object(schema)
-  if (schema.type === 'array') return list(schema, valid)
-  if (schema.type === 'boolean') return fc.constantFrom('true', 'false')
-  if (schema.type === 'integer') return ids.map(String)
-  if (schema.type !== 'string') return fc.jsonValue({ maxDepth: 2 }).map(json)
+  if (typeOf(schema) === 'object') return object(schema)
+  if (typeOf(schema) === 'array') return list(schema, valid)
+  if (typeOf(schema) === 'boolean') return fc.constantFrom('true', 'false')
+  if (typeOf(schema) === 'integer') return ids.map(String)
+  if (typeOf(schema) !== 'string') return fc.jsonValue({ maxDepth: 2 }).map(json)
   const own = schema.format === 'email' ? fc.nat(9).map((n) => `ana${n}@ejemplo.com`) : words
   if (!schema.examples) return own.map(json)
   return fc.oneof({ arbitrary: fc.constantFrom(...schema.examples), weight: 6 }, own).map(json)
@@ -31,8 +31,8 @@ export function valid(schema: Schema): Json {
 
 /** What fits the schema but for one fault, at any depth: others would hide what it does. */
 export function faulty(schema: Schema): Json {
-  if (schema.type === 'array') return fc.oneof(list(schema, faulty), hostile)
-  if (schema.type === 'string') return fc.oneof({ arbitrary: texts, weight: 3 }, hostile)
+  if (typeOf(schema) === 'array') return fc.oneof(list(schema, faulty), hostile)
+  if (typeOf(schema) === 'string') return fc.oneof({ arbitrary: texts, weight: 3 }, hostile)
   const { properties = {} } = schema
   const keys = Object.keys(properties)
   if (keys.length === 0) return hostile
@@ -44,6 +44,9 @@ export function faulty(schema: Schema): Json {
   const less = object({ properties, required: [] })
   return fc.oneof({ arbitrary: wrong, weight: 8 }, more, less, hostile)
 }
+
+/** What a field is when it is not null. */
+const typeOf = ({ type }: Schema) => [type].flat()[0]
 
 type Values = (schema: Schema) => Json
 

@@ -65,7 +65,7 @@ const SETUP = `
  * every row that is added, changed or removed.
  */
 export async function fillWorld({ sql, passwords }: FastifyInstance, url: string) {
-  await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('admin')}`
+  await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
   const direct = postgres(url, { max: 1, onnotice: () => {} })
   await direct.unsafe(ROWS + SETUP)
   await direct.end()
