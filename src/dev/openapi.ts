@@ -1,0 +1,14 @@
+import { buildApp } from '../app.js'
+import { loadConfig } from '../config.js'
+
+/** `npm run openapi`: the document, on the standard output. Nothing that is named here is asked. */
+const config = loadConfig({
+  DATABASE_URL: 'postgres://user@host/database',
+  JWT_SECRET: 'a secret that nothing is signed with',
+  CAPTCHA_SECRET: 'none',
+  CLOUDINARY_URL: 'cloudinary://key:secret@cloud',
+  LOG_LEVEL: 'silent',
+})
+const app = await buildApp(config)
+console.log(JSON.stringify(app.swagger(), null, 2))
+await app.close()
