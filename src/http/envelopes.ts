@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
 /** An object that the document has once, under this name. */
 export const Named = <T extends TProperties>(title: string, properties: T) =>
@@ -23,8 +23,5 @@ export const Page = <T extends TSchema>(row: T) =>
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({ success: Type.Literal(true), message: Type.Literal(message) })
 
-export const Deleted = Confirmation('Eliminado correctamente')
-export const DELETED: Static<typeof Deleted> = {
-  success: true,
-  message: 'Eliminado correctamente',
-}
+export const DELETED = { success: true, message: 'Eliminado correctamente' } as const
+export const Deleted = Confirmation(DELETED.message)

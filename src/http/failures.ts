@@ -45,21 +45,19 @@ declare module 'fastify' {
   }
 }
 
-type Message = FailureAnswer['message']
+const failureAnswer =
+  (body: FailureAnswer['body']) =>
+  (status: number, message: FailureAnswer['message'] = []): FailureAnswer => ({
+    status,
+    body,
+    message,
+  })
 
 /** Shape A, `{ statusCode, message }` (contract, section 7). */
-export const statusFailure = (status: number, message: Message = []): FailureAnswer => ({
-  status,
-  body: 'status',
-  message,
-})
+export const statusFailure = failureAnswer('status')
 
 /** Shape B, `{ success: false, message }` (contract, section 7). */
-export const successFailure = (status: number, message: Message = []): FailureAnswer => ({
-  status,
-  body: 'success',
-  message,
-})
+export const successFailure = failureAnswer('success')
 
 /**
  * What can go wrong, in the application's words, and how it looks unless the route says otherwise.

@@ -15,12 +15,12 @@ export const API_HEADERS = {
 /** A port behind an address, as some proxies add it: each connection would be another client. */
 const PORT = /(?<=^|[\s,])(?:\[([^\]]*)\]|(\d+(?:\.\d+){3}))(?::\d+)?(?=$|[\s,])/g
 
-/** Those headers for every answer but pages, which have their own; other origins are let in only where they are listed. */
+/** Those headers for every answer; other origins are let in only where they are listed. */
 export default fp<{ origins: string[] }>(async (app, { origins }) => {
-  app.addHook('onRequest', async ({ raw: { headers }, routeOptions: { url } }, reply) => {
+  app.addHook('onRequest', async ({ raw: { headers } }, reply) => {
     const forwarded = headers['x-forwarded-for']
     if (forwarded) headers['x-forwarded-for'] = String(forwarded).replace(PORT, '$1$2')
-    if (!url?.startsWith('/docs')) reply.headers(API_HEADERS)
+    reply.headers(API_HEADERS)
   })
   if (origins.length > 0) {
     await app.register(cors, {
