@@ -9,7 +9,7 @@ import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
 import docs, { documentFailures } from './http/docs.js'
-import { answerFailures, notFound, refuseRequest } from './http/failures.js'
+import { answerFailures, Failure, refuseRequest } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
 import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
@@ -83,7 +83,7 @@ export async function buildApp(
   await app.register(headers, { origins: config.CORS_ORIGIN })
   app.addHook('onRequest', async ({ is404 }) => {
     // Whatever comes with it is not looked at.
-    if (is404) throw notFound()
+    if (is404) throw new Failure('notFound')
   })
   await app.register(docs)
   app.register(healthRoutes, { prefix: '/health' })

@@ -111,6 +111,8 @@ export async function testApp(env: Record<string, string> = {}) {
   async function login(strNombreUsuario: string, strPwd: string): Promise<string> {
     const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
     const { status, body } = await call('POST', '/api/auth/login', credentials, { token: null })
+    // The event loop is late while others start.
+    if (status === 503) return login(strNombreUsuario, strPwd)
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
     return body.token
   }

@@ -5,9 +5,9 @@ import pLimit from 'p-limit'
 import type { Config } from '../config.js'
 import { withDeadline } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
-import { statusFailure } from '../http/failures.js'
+import { Failure, statusFailure } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
-import { type Actor, forbidden, unauthenticated } from './actor.js'
+import type { Actor } from './actor.js'
 import { bearerToken } from './plugin.js'
 import { findSesion, findSesionesForOwnMapa } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
@@ -75,12 +75,12 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     const { access } = request.routeOptions.config
     if (access === undefined || access === 'public') return
     const sesion = await readSesion(request, isEnforced ? access : 'session')
-    if (!sesion) throw unauthenticated()
+    if (!sesion) throw new Failure('unauthenticated')
     request.sesion = sesion
     const { id, nombre, idPerfil, perfil } = sesion
     request.who = { id, nombre, idPerfil, perfil }
-    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden()
-    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden()
+    if (isForgeable(request, config.CORS_ORIGIN)) throw new Failure('forbidden')
+    if (isEnforced && !isAllowed(request, access, sesion)) throw new Failure('forbidden')
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
     request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
   })
@@ -149,8 +149,8 @@ function isForgeable(request: FastifyRequest, origins: string[]) {
 }
 
 const REFUSALS = {
-  unauthenticated: statusFailure(401, [unauthenticated().message]),
-  forbidden: statusFailure(403, [forbidden().message]),
+  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
+  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
 }
 
 function documentAccess(route: RouteOptions) {

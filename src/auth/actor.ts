@@ -1,13 +1,6 @@
 import { isPostgresError } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
-/** The one refusal of whoever may not do something. */
-export const forbidden = () =>
-  new Failure('forbidden', 'No tiene permiso para realizar esta acción')
-
-/** What everybody is told who has no session, or no longer. */
-export const unauthenticated = () => new Failure('unauthenticated', 'Sesión no válida o expirada')
-
 /**
  * Who writes, for sql/functions/begin_write.sql to decide about once more: the user, the version
  * of the session, and what the endpoint needs. Without `enforced` the client decides.
@@ -25,7 +18,7 @@ export type Actor = {
  * `forbidden` and `unauthenticated`, and throws everything else on unchanged.
  */
 export function onRefusal(error: unknown): never {
-  if (isPostgresError(error) && error.code === 'LL403') throw forbidden()
-  if (isPostgresError(error) && error.code === 'LL401') throw unauthenticated()
+  if (isPostgresError(error) && error.code === 'LL403') throw new Failure('forbidden')
+  if (isPostgresError(error) && error.code === 'LL401') throw new Failure('unauthenticated')
   throw error
 }

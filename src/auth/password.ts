@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import pLimit from 'p-limit'
 import { Piscina } from 'piscina'
-import { busy } from '../http/failures.js'
+import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
 /** Who waits for a password, as its answer's stream: once it has gone, its turn is passed over. */
@@ -36,9 +36,9 @@ export function startPasswords(): Passwords {
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {
-    if (limit.pendingCount >= MAX_WAITING) throw busy()
+    if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
     return limit(async () => {
-      if (client?.destroyed) throw busy()
+      if (client?.destroyed) throw new Failure('busy')
       return pool.run(task)
     })
   }

@@ -13,7 +13,7 @@ export const Login = Named('Login', {
   strPwd: credencial({ format: 'password', examples: ['llavero-admin'] }),
   captchaToken: Text({
     max: 8192,
-    example: 'token del widget',
+    examples: ['token del widget'],
     faults: {
       missing: CAPTCHA_RECHAZADO,
       text: CAPTCHA_RECHAZADO,

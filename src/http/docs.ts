@@ -4,30 +4,11 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { Named } from './envelopes.js'
-import {
-  busy,
-  Failure,
-  type FailureAnswer,
-  type FailureCode,
-  noJson,
-  renderFailure,
-  tooLarge,
-  unreadable,
-  unsupported,
-} from './failures.js'
+import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
 import { faultyFields } from './validation.js'
 
-const PAGE_POLICY =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline';" +
-  " img-src 'self' data:; frame-ancestors 'none'; object-src 'none'"
 const KEY = '<svg xmlns="http://www.w3.org/2000/svg"><text y="15" font-size="15">🔑</text></svg>'
-const FAVICON = {
-  filename: 'llave.svg',
-  rel: 'icon',
-  type: 'image/svg+xml',
-  sizes: 'any',
-  content: KEY,
-}
+const ICON = { filename: 'llave.svg', rel: 'icon', type: 'image/svg+xml', sizes: '', content: KEY }
 
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
@@ -61,8 +42,7 @@ export default fp(async (app) => {
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description:
-              'El token del inicio de sesión; se acepta también en la cookie auth_token.',
+            description: 'El token del inicio de sesión; vale también en la cookie auth_token',
           },
         },
       },
@@ -71,8 +51,8 @@ export default fp(async (app) => {
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    staticCSP: PAGE_POLICY,
-    theme: { title: 'Llavero', favicon: [FAVICON] },
+    staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
+    theme: { title: 'Llavero', favicon: [ICON] },
     // Without the bar that another document could be opened with.
     uiConfig: { layout: 'BaseLayout', persistAuthorization: true },
   })
@@ -143,17 +123,17 @@ function failureSchemas(status: number, failures: Rendered[]) {
 /** The failures that a route can have: by what it reads, and by what it declares. */
 function possibleFailures({ method, schema, config }: RouteOptions): Failure[] {
   const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
+  const usual: FailureCode[] = ['unexpected', 'busy']
+  // A path that can't be decoded.
+  if (params) usual.push('unreadable')
+  // A body is read, and may be refused, where none is asked for too.
+  if (method !== 'GET') usual.push('noJson', 'unreadable', 'tooLarge', 'unsupported')
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
   return [
-    new Failure('unexpected'),
-    busy(),
     ...[params, querystring, body].flatMap((part) => (part ? faultyFields(part) : [])),
-    // A path that can't be decoded.
-    ...(params ? [unreadable()] : []),
-    // A body is read, and may be refused, where none is asked for too.
-    ...(method === 'GET' ? [] : [noJson(), unreadable(), tooLarge(), unsupported()]),
     ...declared.flatMap(([code, { message }]) =>
       [message].flat().map((text) => new Failure(code, text)),
     ),
+    ...usual.map((code) => new Failure(code)),
   ]
 }

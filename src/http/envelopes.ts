@@ -7,9 +7,10 @@ export const Named = <T extends TProperties>(title: string, properties: T) =>
 /** Text or null, on an answer. */
 export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
-/** `{ success: true, data }`. */
+/** `{ success: true, data }`, as a schema and as the answer. */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({ success: Type.Literal(true), data })
+export const success = <T>(data: T) => ({ success: true as const, data })
 
 /** One page of a list with the number of pages there are. */
 export const Page = <T extends TSchema>(row: T) =>

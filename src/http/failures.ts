@@ -13,15 +13,6 @@ export class Failure extends Error {
   }
 }
 
-export const busy = () => new Failure('busy', 'Servicio ocupado. Intente de nuevo más tarde.')
-export const notFound = () => new Failure('notFound', 'Recurso no encontrado')
-export const noJson = () => new Failure('malformed', 'El cuerpo no es JSON válido')
-export const tooLarge = () =>
-  new Failure('tooLarge', 'El cuerpo de la petición es demasiado grande')
-export const unsupported = () =>
-  new Failure('unsupported', 'El tipo de contenido debe ser application/json')
-export const unreadable = () => new Failure('malformed', 'La petición no es válida')
-
 /**
  * How one kind of failure looks on the wire. A text as `message` is what is always said; else it is
  * what the Failure itself says, and a list has what that may be, for the documentation.
@@ -66,15 +57,17 @@ export const successFailure = failureAnswer('success')
 const USUAL = {
   invalid: statusFailure(400),
   malformed: statusFailure(400),
+  noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
+  unreadable: statusFailure(400, 'La petición no es válida'),
   unauthenticated: statusFailure(401),
   forbidden: statusFailure(403),
-  notFound: statusFailure(404),
+  notFound: statusFailure(404, 'Recurso no encontrado'),
   conflict: statusFailure(409),
-  tooLarge: statusFailure(413),
-  unsupported: statusFailure(415),
+  tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
+  unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
   tooMany: statusFailure(429),
   upload: statusFailure(500),
-  busy: statusFailure(503),
+  busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
   unavailable: statusFailure(503),
   unexpected: statusFailure(500, 'Error interno del servidor'),
 } satisfies Record<string, FailureAnswer>
@@ -96,7 +89,7 @@ const RETRY_AFTER = 5
 export function answerFailures(app: FastifyInstance) {
   app.decorateRequest('failureCode', null)
   app.setErrorHandler((error, request, reply) => sendFailure(asFailure(error), request, reply))
-  app.setNotFoundHandler((request, reply) => sendFailure(notFound(), request, reply))
+  app.setNotFoundHandler((request, reply) => sendFailure(new Failure('notFound'), request, reply))
 }
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
@@ -112,16 +105,15 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported()
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge()
-  return statusCode < 500 ? unreadable() : new Failure('unexpected', '', { cause: error })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Failure('tooLarge')
+  return statusCode < 500
+    ? new Failure('unreadable')
+    : new Failure('unexpected', '', { cause: error })
 }
 
 /** For a path that can't be decoded, of which no route and no hook hears. */
-export function refuseRequest(_error: Error, { id }: FastifyRequest, reply: FastifyReply) {
-  const { status, body } = renderFailure(unreadable())
-  reply
-    .code(status)
-    .headers({ ...API_HEADERS, 'x-request-id': id })
-    .send(body)
+export function refuseRequest(_error: Error, request: FastifyRequest, reply: FastifyReply) {
+  reply.headers({ ...API_HEADERS, 'x-request-id': request.id })
+  sendFailure(new Failure('unreadable'), request, reply)
 }

@@ -19,23 +19,18 @@ const TEXTS = {
 
 export type Fault = keyof typeof TEXTS
 
-const FAULT = Symbol('fault')
-const FAULTS = Symbol('faults')
-
 type FindFault = (value: unknown) => Fault | undefined
 /** The contract's own texts for single faults. */
 export type Faults = Partial<Record<Fault, string>>
 
-interface FieldSchema extends TSchema {
-  [FAULT]?: FindFault
-  [FAULTS]?: Faults
-}
+const FIELD = Symbol('field')
+type FieldSchema = TSchema & { [FIELD]?: { find: FindFault; faults: Faults } }
 
-TypeRegistry.Set<FieldSchema>('Field', (schema, value) => !schema[FAULT]?.(value))
+TypeRegistry.Set<FieldSchema>('Field', (schema, value) => !schema[FIELD]?.find(value))
 
-/** A field with this JSON Schema in OpenAPI, whose faults are told apart by `findFault`. */
-export function field<T>(wire: object, findFault: FindFault, faults: Faults = {}) {
-  return Type.Unsafe<T>({ ...wire, [Kind]: 'Field', [FAULT]: findFault, [FAULTS]: faults })
+/** A field with this JSON Schema in OpenAPI, whose faults are told apart by `find`. */
+export function field<T>(wire: object, find: FindFault, faults: Faults = {}) {
+  return Type.Unsafe<T>({ ...wire, [Kind]: 'Field', [FIELD]: { find, faults } })
 }
 
 /** The same, with `decode` making the value that handlers see from the one on the wire. */
@@ -47,10 +42,10 @@ export function decoded<Wire, T>(schema: TUnsafe<Wire>, decode: (value: Wire) =>
 
 /** What is wrong with `value` as the field `name`: `invalid` where the contract has a text for it. */
 export function fieldFailure(name: string, schema: TSchema, value: unknown): Failure | undefined {
-  const { [FAULT]: find, [FAULTS]: texts } = schema as FieldSchema
+  const { find, faults } = (schema as FieldSchema)[FIELD] ?? {}
   const fault = find?.(value)
   if (!fault) return undefined
-  const message = texts?.[fault]
+  const message = faults?.[fault]
   return message === undefined
     ? new Failure('malformed', TEXTS[fault](name, schema))
     : new Failure('invalid', message)
@@ -105,20 +100,15 @@ interface TextOptions {
   blank?: boolean
   /** Whether all of it must be seen: no invisible characters, no white space at either end. */
   visible?: boolean
-  example?: string
+  examples?: string[]
   faults?: Faults
 }
 
 const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
 /** Text to be stored: what PostgreSQL can keep, bounded, and not blank unless it may be. */
-export function Text({ max = 255, blank, visible, example, faults }: TextOptions = {}) {
-  const wire = {
-    type: 'string',
-    ...(blank ? {} : { minLength: 1 }),
-    maxLength: max,
-    ...(example === undefined ? {} : { examples: [example] }),
-  }
+export function Text({ max = 255, blank, visible, examples, faults }: TextOptions = {}) {
+  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, examples }
   const isHidden = (value: unknown) => visible && INVISIBLE.test(String(value))
   return field<string>(
     wire,

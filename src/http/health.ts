@@ -10,14 +10,6 @@ const healthRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   let asked: Promise<unknown> | undefined
 
-  /** Asks the database once for all who wait for it: anybody may. */
-  async function askDatabase() {
-    asked ??= sql`select require_primary()`.then(() => {})
-    await asked.finally(() => {
-      asked = undefined
-    })
-  }
-
   app.get('/live', {
     schema: { hide: true, response },
     handler: async () => OK,
@@ -28,7 +20,13 @@ const healthRoutes: RoutePlugin = async (app) => {
     schema: { hide: true, response },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable', 'No disponible')
-      await askDatabase()
+      // Once for all who wait for it: anybody may ask.
+      asked ??= sql`select require_primary()`
+        .then(() => {})
+        .finally(() => {
+          asked = undefined
+        })
+      await asked
       return OK
     },
   })

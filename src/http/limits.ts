@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { busy, noJson, tooLarge } from './failures.js'
+import { Failure } from './failures.js'
 
 /** The largest bodies in bytes: of most routes, of login and logout, of the matrix. */
 export const BODY_LIMIT = 64 * 1024
@@ -26,12 +26,12 @@ export function parseJsonBodies(app: FastifyInstance) {
   app.removeAllContentTypeParsers()
   async function parse(_request: FastifyRequest, body: string) {
     if (body === '') return undefined
-    if (body.length - longestText(body) > MAX_JSON) throw tooLarge()
+    if (body.length - longestText(body) > MAX_JSON) throw new Failure('tooLarge')
     try {
       return JSON.parse(body)
     } catch {
       // The parser's own text quotes the body.
-      throw noJson()
+      throw new Failure('noJson')
     }
   }
   app.addContentTypeParser('application/json', { parseAs: 'string' }, parse)
@@ -54,7 +54,7 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
   async function refuse() {
     // Clients that come again at once would keep it busy with nothing but refusing them.
     await sleep(REFUSAL_DELAY)
-    throw busy()
+    throw new Failure('busy')
   }
 
   async function enter(request: FastifyRequest) {
@@ -68,7 +68,7 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     const bytes = isUnknown ? bodyLimit : Number(length)
     // One that is too large is not read at all.
     if (bytes <= BODY_LIMIT || bytes > bodyLimit) return
-    if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw busy()
+    if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
     bodyBytes += bytes
     bodies.set(request, bytes)
   }

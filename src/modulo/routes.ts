@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -41,7 +41,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(Type.Array(Modulo)) },
     },
-    handler: async () => ({ success: true as const, data: await listTodosLosModulos(sql) }),
+    handler: async () => success(await listTodosLosModulos(sql)),
   })
 
   app.post('/', {
@@ -62,7 +62,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const data = await insertModulo(sql, request.actor, request.body.strNombreModulo)
       request.target = data.id
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -83,10 +83,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Type.Optional(Modulo)) },
     },
-    handler: async ({ actor, params, body }) => ({
-      success: true as const,
-      data: await updateModulo(sql, actor, params.id, body.strNombreModulo),
-    }),
+    handler: async ({ actor, params, body }) =>
+      success(await updateModulo(sql, actor, params.id, body.strNombreModulo)),
   })
 
   app.delete('/:id', {

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -48,7 +48,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(Type.Array(PerfilBreve)) },
     },
-    handler: async () => ({ success: true as const, data: await listPerfilesBreves(sql) }),
+    handler: async () => success(await listPerfilesBreves(sql)),
   })
 
   app.post('/', {
@@ -65,7 +65,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const data = await insertPerfil(sql, request.actor, request.body)
       request.target = data.id
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -87,7 +87,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     handler: async ({ actor, params, body }) => {
       const data = await updatePerfil(sql, actor, params.id, body)
       if (!data) throw new Failure('notFound')
-      return { success: true as const, data }
+      return success(data)
     },
   })
 

@@ -21,7 +21,7 @@ export const PerfilFiltro = Type.Object({
 export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 
 const nombre = Text({
-  example: 'Recursos humanos',
+  examples: ['Recursos humanos'],
   faults: { missing: 'El nombre es obligatorio' },
 })
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Confirmation, DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
 import { MATRIX_BODY_LIMIT } from '../http/limits.js'
@@ -66,7 +66,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const data = await insertPermiso(sql, request.actor, request.body)
       request.target = data.id
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -89,7 +89,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     handler: async ({ actor, params, body }) => {
       const data = await updatePermiso(sql, actor, params.id, body)
       if (!data) throw new Failure('notFound')
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -144,10 +144,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: DePerfilParams,
       response: { 200: Success(Type.Array(Permiso)) },
     },
-    handler: async ({ params }) => ({
-      success: true as const,
-      data: await listPermisosByPerfil(sql, params.idPerfil),
-    }),
+    handler: async ({ params }) => success(await listPermisosByPerfil(sql, params.idPerfil)),
   })
 
   app.post('/guardar-matriz', {

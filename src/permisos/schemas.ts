@@ -1,20 +1,21 @@
-import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
 import { Named } from '../http/envelopes.js'
 import { decoded, field, Id, Omissible, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
-/** The five flags, as they are stored. */
-const storedFlags = {
-  bitAgregar: Type.Boolean(),
-  bitEditar: Type.Boolean(),
-  bitConsulta: Type.Boolean(),
-  bitEliminar: Type.Boolean(),
-  bitDetalle: Type.Boolean(),
-}
+/** The five flags of a permission record. */
+const flags = <T extends TSchema>(flag: T) => ({
+  bitAgregar: flag,
+  bitEditar: flag,
+  bitConsulta: flag,
+  bitEliminar: flag,
+  bitDetalle: flag,
+})
+const storedFlags = flags(Type.Boolean())
 
-/** A flag of a permission record: `null`, `0` and `""` are false. */
+/** A flag as it is sent: `null`, `0` and `""` are false. */
 const Flag = Omissible(
   decoded(
     field<boolean>({ type: 'boolean', description: 'Si falta: false' }, (value) =>
@@ -23,15 +24,6 @@ const Flag = Omissible(
     (value) => value === true,
   ),
 )
-
-/** The five flags, as they are sent. */
-const sentFlags = {
-  bitAgregar: Flag,
-  bitEditar: Flag,
-  bitConsulta: Flag,
-  bitEliminar: Flag,
-  bitDetalle: Flag,
-}
 
 /** A permission record (contract, section 2.4). */
 export const Permiso = Named('Permiso', {
@@ -74,12 +66,12 @@ export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin c
 export const PermisoEnviado = Named('PermisoEnviado', {
   idPerfil: Id(obligatorio),
   idModulo: Id(obligatorio),
-  ...sentFlags,
+  ...flags(Flag),
 })
 export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Named('Entrada', { idModulo: Id(), ...sentFlags })
+export const Entrada = Named('Entrada', { idModulo: Id(), ...flags(Flag) })
 export type Entrada = StaticDecode<typeof Entrada>
 
 export const Matriz = Named('Matriz', {

@@ -1,5 +1,6 @@
-import { type Actor, forbidden, onRefusal } from '../auth/actor.js'
+import { type Actor, onRefusal } from '../auth/actor.js'
 import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { Failure } from '../http/failures.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -59,26 +60,21 @@ export async function findUsuario(
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id}
   `
-  if (row?.alcanzable === false) throw forbidden()
+  if (row?.alcanzable === false) throw new Failure('forbidden')
   return row
 }
 
+/** What is stored of a user who is sent: the image as the host has it. */
 type ConImagen<T> = Omit<T, 'imagenBase64'> & { imagen: ImagenAlojada | undefined }
 
-/** A user to be stored, the password as its hash. */
-export type UsuarioColumnas = ConImagen<UsuarioNuevo>
-
-/** A user to be overwritten; password and image stay as they are where undefined. */
-export type UsuarioCambios = ConImagen<UsuarioEditado>
-
 /**
- * Adds a user. Throws the Failures `conflict` for a taken email or name or an unknown profile, and
- * `forbidden` when the profile holds more than the actor's.
+ * Adds a user, the password as its hash. Throws the Failures `conflict` for a taken email or name
+ * or an unknown profile, and `forbidden` when the profile holds more than the actor's.
  */
 export async function insertUsuario(
   sql: Sql,
   actor: Actor,
-  usuario: UsuarioColumnas,
+  usuario: ConImagen<UsuarioNuevo>,
 ): Promise<Usuario> {
   const [creado] = await sql<[Usuario]>`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
@@ -92,15 +88,15 @@ export async function insertUsuario(
 }
 
 /**
- * Overwrites a user; gives undefined for an unknown id, else the user and the hosted image that the
- * new one replaces. Throws as insertUsuario, `forbidden` also for the profile that the user is in.
- * A new password ends the user's sessions.
+ * Overwrites a user, password and image where there is a new one; gives undefined for an unknown
+ * id, else the user and the hosted image that is replaced. Throws as insertUsuario, `forbidden` also
+ * for the profile that the user is in. A new password ends the user's sessions.
  */
 export async function updateUsuario(
   sql: Sql,
   actor: Actor,
   id: number,
-  cambios: UsuarioCambios,
+  cambios: ConImagen<UsuarioEditado>,
 ): Promise<{ usuario: Usuario; reemplazada: string | null } | undefined> {
   const [row] = await sql<(Usuario & { reemplazada: string | null })[]>`
     select (actualizado).id, (actualizado)."strNombreUsuario", (actualizado)."idPerfil",

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { storeWithImagen } from './imagen.js'
@@ -55,7 +55,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     handler: async ({ actor, params }) => {
       const data = await findUsuario(sql, actor, params.id)
       if (!data) throw new Failure('notFound')
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -84,7 +84,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
         insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
       )
       request.target = data.id
-      return { success: true as const, data }
+      return success(data)
     },
   })
 
@@ -117,7 +117,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
         updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
       )
       if (updated?.reemplazada) void imagenes.remove(updated.reemplazada, log)
-      return { success: true as const, data: updated?.usuario }
+      return success(updated?.usuario)
     },
   })
 

@@ -81,21 +81,21 @@ const Imagen = decoded(
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Named('UsuarioNuevo', {
-  strNombreUsuario: Text({ visible: true, example: 'ana' }),
+  strNombreUsuario: Text({ visible: true, examples: ['ana'] }),
   idPerfil: Id(),
   strPwd: Password,
   strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ blank: true, example: '5512345678' })),
+  strNumeroCelular: Omissible(Text({ blank: true, examples: ['5512345678'] })),
   idEstadoUsuario: Omissible(Bool('Si falta: true')),
   imagenBase64: Omissible(Imagen),
 })
 export type UsuarioNuevo = StaticDecode<typeof UsuarioNuevo>
 
 export const UsuarioEditado = Named('UsuarioEditado', {
-  strNombreUsuario: Text({ visible: true, example: 'ana' }),
+  strNombreUsuario: Text({ visible: true, examples: ['ana'] }),
   idPerfil: Id(),
   strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ blank: true, example: '5512345678' })),
+  strNumeroCelular: Omissible(Text({ blank: true, examples: ['5512345678'] })),
   idEstadoUsuario: Bool(),
   strPwd: Omissible(PasswordNuevo),
   imagenBase64: Omissible(Imagen),
