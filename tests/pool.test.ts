@@ -213,3 +213,25 @@ it('has connections of its own because postgres.js resolves what it has never se
   // Once this fails, one instance may do for the pool.
   expect(lost).toEqual({ outcome: [], stored: 0 })
 })
+
+it('sends a write again whose table was altered while it waited', async () => {
+  await direct.unsafe(`
+    create function anota() returns setof nota language plpgsql as $$ begin
+      perform pg_advisory_xact_lock(1);
+      return query insert into nota values (0) returning *;
+    end $$
+  `)
+  let answer: PromiseLike<unknown> | undefined
+  await direct.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(1)`
+    answer = open()`select n from anota()`.then((rows) => rows)
+    const waiting = () => tx`
+      select from pg_locks join pg_database on pg_database.oid = database
+      where datname = current_database() and locktype = 'advisory' and not granted
+    `
+    await expect.poll(waiting).toHaveLength(1)
+    await tx`alter table nota add column m integer`
+  })
+  expect(await answer).toEqual([{ n: 0 }])
+  expect(await direct`delete from nota where n = 0 returning n`).toHaveLength(1)
+})

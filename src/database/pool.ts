@@ -136,7 +136,7 @@ export function openPool(config: DatabaseConfig): Pool {
         return await withDeadline(limit(send<T>, query, deadline), deadline)
       } catch (error) {
         const isTooLate = performance.now() + RETRY_PAUSE > deadline - CONNECT_TIMEOUT
-        if (!isUnsent(error) || isTooLate) throw error
+        if (isTooLate || !(isUnsent(error) || isUndone(error))) throw error
         await sleep(RETRY_PAUSE)
       }
     }
@@ -182,3 +182,6 @@ const isRefusal = (error: unknown) =>
 const REFUSED = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 const UNSENT = [...REFUSED, 'CONNECT_TIMEOUT', 'CONNECTION_DESTROYED', '57P03', '53300']
 const isUnsent = (error: unknown) => UNSENT.includes((error as { code?: string }).code ?? '')
+
+/** A write that was under way while a newer release altered the table whose row it gives back. */
+const isUndone = (error: unknown) => isPostgresError(error) && error.code === '42804'
