@@ -1,10 +1,38 @@
-import { readdir } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
 import { beforeEach, expect, inject, it, onTestFinished } from 'vitest'
 import { migrate } from '../src/database/migrations.js'
 import { databaseUrl } from './postgres.js'
 
-const MIGRATIONS = (await readdir(new URL('../sql/migrations/', import.meta.url))).sort()
+/** A folder of sql/: its files' names and texts. */
+async function readSql(folder: string): Promise<[name: string, text: string][]> {
+  const url = new URL(`../sql/${folder}/`, import.meta.url)
+  const names = (await readdir(url)).sort()
+  return Promise.all(names.map(async (name) => [name, await readFile(new URL(name, url), 'utf8')]))
+}
+
+const migrations = await readSql('migrations')
+const functions = [...(await readSql('functions')), ...(await readSql('transactions'))]
+const MIGRATIONS = migrations.map(([name]) => name)
+
+/** The newest migration, and a hash over the functions that belong to it. */
+const VERSION = [
+  '0006_restauracion.sql',
+  '15d54cfe63b3caf0ee37e22614a6ef127a986a589b7ba1490fa13ca651ec099c',
+]
+
+/** What 0006 found of the release before it, and that is gone or has another result. */
+const BEFORE_0006 = [
+  "begin_write(jsonb, integer[], integer[] default '{}') returns jsonb",
+  'begin_write_modulo(jsonb, integer, out perfiles integer[], out limite jsonb)',
+  'begin_write_permiso(jsonb, integer, integer, out perfiles integer[], out limite jsonb)',
+  'begin_write_usuario(jsonb, integer, integer) returns void',
+  `check_permiso(jsonb, integer[], integer, integer${', boolean'.repeat(5)}) returns void`,
+  'lock_perfiles(integer[], integer[]) returns void',
+  'lock_usuarios(integer, integer) returns void',
+  'perfiles_of_modulo(integer) returns integer[]',
+]
 
 let open: () => Sql
 
@@ -41,11 +69,60 @@ it('puts the functions back every time', async () => {
   expect(await sql`select is_modulo_de_sistema('USUARIO') as si`).toEqual([{ si: true }])
 })
 
+it('changes nothing where a newer release has been, and says so', async () => {
+  const sql = open()
+  await migrate(sql)
+  await sql`drop function is_modulo_de_sistema`
+  await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`
+  await sql`insert into migracion (nombre) values ('9999_siguiente.sql')`
+  expect(await migrate(sql)).toBe(undefined)
+  expect(await sql`select to_regproc('is_modulo_de_sistema') as funcion`).toEqual([
+    { funcion: null },
+  ])
+})
+
+it('comes with a migration for every change to the functions', () => {
+  const hash = createHash('sha256')
+  for (const [, text] of functions) hash.update(text.replace(/^ *--.*\n/gm, ''))
+  expect(
+    [MIGRATIONS.at(-1), hash.digest('hex')],
+    'The functions have changed: replicas of the release before would put theirs back. Add a ' +
+      'migration, be it of one comment, unless the newest is of this release; then set VERSION.',
+  ).toEqual(VERSION)
+})
+
+it.each([
+  ['an empty database', []],
+  ['the one that the release before leaves', BEFORE_0006],
+])('leaves in %s the functions of sql/ and no other', async (_, before) => {
+  const sql = open()
+  if (before.length > 0) {
+    await sql`create table migracion (nombre text, aplicada timestamptz default now())`
+    for (const [name, text] of migrations.filter(([name]) => name < '0006')) {
+      await sql.unsafe(text)
+      await sql`insert into migracion (nombre) values (${name})`
+    }
+    for (const signature of before) {
+      await sql.unsafe(`create function ${signature} language plpgsql as 'begin end'`)
+    }
+  }
+  await migrate(sql)
+  const rows = await sql<{ name: string }[]>`
+    select proname as name from pg_proc
+    where pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
+  `
+  const declared = [...migrations, ...functions].flatMap(([, text]) =>
+    [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)].map(([, name]) => name),
+  )
+  expect(rows.map(({ name }) => name).toSorted()).toEqual(declared.toSorted())
+})
+
 it('lets those that start together wait for one another, however long', async () => {
   const [holder, one, other] = [open(), open(), open()]
   for (const sql of [one, other]) await sql`set statement_timeout = 200`
   const ended: string[] = []
-  let answers: Promise<string[][]> | undefined
+  let answers: Promise<unknown[]> | undefined
   await holder.begin(async (tx) => {
     // The lock that migrate() takes.
     await tx`select pg_advisory_xact_lock(7305511402)`

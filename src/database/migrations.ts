@@ -8,10 +8,11 @@ const MIGRATION_LOCK = 7_305_511_402
 /**
  * Brings the database up to date in one transaction: each file of sql/migrations once, those of
  * sql/functions and sql/transactions every time. Replicas that start together wait for one another
- * on an advisory lock. Gives the names of the migrations applied now.
+ * on an advisory lock. Gives the names of the migrations applied now; undefined, with nothing
+ * changed, where a newer release has applied others.
  */
-export async function migrate(sql: Sql): Promise<string[]> {
-  const migrations = await readSqlFolder('migrations/')
+export async function migrate(sql: Sql): Promise<string[] | undefined> {
+  const migrations = new Map(await readSqlFolder('migrations/'))
   const functions = await readSqlFolder('functions/')
   const transactions = await readSqlFolder('transactions/')
 
@@ -26,15 +27,18 @@ export async function migrate(sql: Sql): Promise<string[]> {
       )
     `
     const rows = await tx<{ nombre: string }[]>`select nombre from migracion`
-    const applied = new Set(rows.map(({ nombre }) => nombre))
+    const applied = rows.map(({ nombre }) => nombre)
+    if (applied.some((name) => !migrations.has(name))) return undefined
 
-    const pending = migrations.filter(({ name }) => !applied.has(name))
-    for (const { name, text } of pending) {
+    const pending = [...migrations].filter(([name]) => !applied.includes(name))
+    for (const [name, text] of pending) {
       await tx.unsafe(text)
       await tx`insert into migracion (nombre) values (${name})`
     }
-    for (const { text } of [...functions, ...transactions]) await tx.unsafe(text)
-    return pending.map(({ name }) => name)
+    // One in SQL may come before what it calls.
+    await tx`set local check_function_bodies = off`
+    for (const [, text] of [...functions, ...transactions]) await tx.unsafe(text)
+    return pending.map(([name]) => name)
   })
 }
 
@@ -42,6 +46,6 @@ async function readSqlFolder(folder: string) {
   const url = new URL(folder, SQL_FOLDER)
   const names = (await readdir(url)).filter((name) => name.endsWith('.sql')).sort()
   return Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(new URL(name, url), 'utf8') })),
+    names.map(async (name) => [name, await readFile(new URL(name, url), 'utf8')] as const),
   )
 }

@@ -17,8 +17,8 @@ afterAll(async () => {
   await captcha.close()
 })
 
-/** The compiled service as a process, with ADMIN as its administrator. */
-export async function startService(env: Environment) {
+/** The compiled service, or another build of it, as a process with ADMIN as its administrator. */
+export async function startService(env: Environment, program = COMPILED) {
   const process = await start(
     {
       CAPTCHA_VERIFY_URL: captcha.url,
@@ -28,7 +28,7 @@ export async function startService(env: Environment) {
       LOGIN_RATE_LIMIT: '0',
       ...env,
     },
-    COMPILED,
+    program,
   )
   const pid = Number(process.child.pid)
 
