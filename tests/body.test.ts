@@ -183,3 +183,9 @@ describe('a request that cannot be read', () => {
     })
   })
 })
+
+// The last: it ends the session.
+it('of POST /api/auth/logout may have 16 KiB and no more', async () => {
+  expect(await send('POST', '/api/auth/logout', large(16 * 1024 + 1))).toEqual(TOO_LARGE)
+  expect(await send('POST', '/api/auth/logout', large(16 * 1024))).toMatchObject({ status: 200 })
+})

@@ -220,6 +220,19 @@ it('counts attempts by the forwarded address where the proxy is trusted', async 
   expect(await from('10.2.2.3, 10.9.9.9')).toBe(429)
 })
 
+it('remembers an address among thousands of others', async () => {
+  const { app } = await testApp({ LOGIN_RATE_LIMIT: '1' })
+  const from = async (remoteAddress: string) => {
+    const payload = { captchaToken: '' }
+    const options = { method: 'POST' as const, url: '/api/auth/login', payload, remoteAddress }
+    return (await app.inject(options)).statusCode
+  }
+  expect(await from('192.0.2.1')).toBe(400)
+  // More than the plugin remembers by itself.
+  for (let n = 0; n < 5100; n++) await from(`10.0.${n >> 8}.${n & 255}`)
+  expect(await from('192.0.2.1')).toBe(429)
+})
+
 describe('while JWT_SECRET is exchanged', async () => {
   const OLD = 'el secreto que se va, de mas de 32 caracteres'
   const NEW = 'el secreto que llega, de mas de 32 caracteres'

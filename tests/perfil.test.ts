@@ -187,3 +187,11 @@ describe('POST and DELETE /api/perfil', () => {
     await call('DELETE', `/api/usuario/${user.id}`)
   })
 })
+
+// The last: nobody is an administrator after it.
+it('clears the flag of the last administrator profile as well', async () => {
+  const perfil = { strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false }
+  const answer = await call('PUT', '/api/perfil/1', perfil)
+  expect(answer).toMatchObject({ status: 200, body: { data: { id: 1, ...perfil } } })
+  expect((await call('GET', '/api/perfil')).status).toBe(403)
+})

@@ -22,7 +22,6 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   await app.register(rateLimit, {
     global: false,
     timeWindow: '1 minute',
-    cache: ADDRESSES,
     errorResponseBuilder: () => new Failure('tooMany'),
   })
 
@@ -31,7 +30,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     config: {
       access: 'public',
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
-      rateLimit: loginRateLimit > 0 && { max: loginRateLimit },
+      rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
       failures: {
         invalid: statusFailure(400, [SIN_CREDENCIALES]),
         unauthenticated: statusFailure(401, [SIN_USUARIO, INCORRECTOS]),

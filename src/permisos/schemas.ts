@@ -71,7 +71,7 @@ export const PermisoEnviado = Named('PermisoEnviado', {
 export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Named('Entrada', { idModulo: Id(), ...flags(Flag) })
+export const Entrada = Named('EntradaDeMatriz', { idModulo: Id(), ...flags(Flag) })
 export type Entrada = StaticDecode<typeof Entrada>
 
 export const Matriz = Named('Matriz', {
