@@ -187,4 +187,18 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     expect(status).toBe(404)
     expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
   })
+
+  it.skipIf(isMissing)(`while no replica is ready the 503 is JSON${unless}`, async () => {
+    await killAll()
+    const ask = async () => {
+      const answer = await fetch(`${url}/api/perfil`)
+      const of = (name: string) => answer.headers.get(name)
+      return [answer.status, of('retry-after'), of('content-type'), await answer.text()]
+    }
+    const message = 'El servicio no está disponible. Intente de nuevo más tarde.'
+    const body = JSON.stringify({ statusCode: 503, message })
+    await expect
+      .poll(ask, { timeout: 20_000 })
+      .toEqual([503, '5', 'application/json; charset=utf-8', body])
+  })
 })
