@@ -36,19 +36,15 @@ declare module 'fastify' {
   }
 }
 
-const failureAnswer =
-  (body: FailureAnswer['body']) =>
-  (status: number, message: FailureAnswer['message'] = []): FailureAnswer => ({
-    status,
-    body,
-    message,
-  })
+type Message = FailureAnswer['message']
 
 /** Shape A, `{ statusCode, message }` (contract, section 7). */
-export const statusFailure = failureAnswer('status')
+export const statusFailure = (status: number, message: Message = []) =>
+  ({ status, body: 'status', message }) satisfies FailureAnswer
 
 /** Shape B, `{ success: false, message }` (contract, section 7). */
-export const successFailure = failureAnswer('success')
+export const successFailure = (status: number, message: Message = []) =>
+  ({ status, body: 'success', message }) satisfies FailureAnswer
 
 /**
  * What can go wrong, in the application's words, and how it looks unless the route says otherwise.
