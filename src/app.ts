@@ -61,7 +61,7 @@ export async function buildApp(
     frameworkErrors: refuseRequest,
   })
 
-  const sql = openPool(config)
+  const sql = openPool(config, app.log)
   const passwords = startPasswords()
   app.addHook('onClose', async () => {
     await Promise.all([sql.end(), passwords.close()])

@@ -106,7 +106,6 @@ async function fillLog() {
   await test.app.sql`alter table permisos_perfil rename to apartada`
   expect(await statusOf('GET', '/api/permisos')).toBe(500)
   await test.app.sql`alter table apartada rename to permisos_perfil`
-  expect(await statusOf('GET', '/health/live')).toBe(200)
 }
 await fillLog()
 
@@ -160,6 +159,29 @@ describe('the log', () => {
       ip: '127.0.0.1',
     })
     expect(Number.isInteger(line?.ms)).toBe(true)
+  })
+
+  it('has nothing of health checks and metrics that succeed, and those that fail', async () => {
+    const { app, readLog } = await testApp({ METRICS: 'true' })
+    const ask = async (path: string) => (await app.inject(path)).statusCode
+    const before = readLog()
+    for (const path of ['/health/live', '/health/ready?x', '/metrics']) {
+      expect(await ask(path)).toBe(200)
+    }
+    app.isStopping = true
+    expect(await ask('/health/ready')).toBe(503)
+    const told = readLog().slice(before.length).trim().split('\n')
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: 'request', path: '/health/ready', status: 503 },
+    ])
+  })
+
+  it('escapes what a terminal would obey', async () => {
+    const strNombreUsuario = 'a\n\u001b[2J\u009b2J\u007f'
+    await login(strNombreUsuario, BAD_PASSWORD)
+    expect(test.readLog()).toContain('"a%0A%1B[2J%C2%9B2J%7F"')
+    // All controls but the end of a line.
+    expect(test.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
   })
 
   it('tells an unexpected failure with its cause, and its request', () => {
@@ -225,19 +247,90 @@ describe('the audit', () => {
     expect(lineOf(await test.call(method, url, body))).toMatchObject(expected)
   })
 
-  it('has anonymous writes and logins, good or bad, and no reads', async () => {
+  it('has anonymous writes, and no reads', async () => {
     const nobody = await test.call('DELETE', '/api/permisos/1', undefined, { token: null })
     expect(lineOf(nobody)).toMatchObject({ who: null, target: 1, outcome: 'unauthenticated' })
-    const login = async (strPwd: string) => {
-      const body = { ...ADMIN, strPwd, captchaToken: 'humano' }
-      return lineOf(await test.call('POST', '/api/auth/login', body, { token: null }))
-    }
-    const who = { nombre: ADMIN.strNombreUsuario }
-    expect(await login(ADMIN.strPwd)).toMatchObject({ who, outcome: 'done', ip: '127.0.0.1' })
-    expect(await login('otra')).toMatchObject({ who, outcome: 'unauthenticated' })
     for (const method of ['GET', 'HEAD'] as const) {
       expect(lineOf(await test.call(method, '/api/perfil'))).toBeUndefined()
     }
+  })
+
+  const good = { ...ADMIN, captchaToken: CAPTCHA_TOKEN }
+  const nombre = ADMIN.strNombreUsuario
+  it.each<[string, unknown, string, string | null]>([
+    ['that is good', good, 'done', nombre],
+    ['with a wrong password', { ...good, strPwd: BAD_PASSWORD }, 'unauthenticated', nombre],
+    [
+      'of nobody',
+      { ...good, strNombreUsuario: 'x'.repeat(999) },
+      'unauthenticated',
+      'x'.repeat(255),
+    ],
+    ['with a captcha that fails', { ...good, captchaToken: 'rechazar' }, 'invalid', nombre],
+    ['without a captcha', ADMIN, 'invalid', nombre],
+    ['without a password', { ...good, strPwd: undefined }, 'invalid', nombre],
+    ['without a name', { ...good, strNombreUsuario: null }, 'invalid', null],
+    ['whose name is no text', { ...good, strNombreUsuario: { toString: 1 } }, 'invalid', null],
+    ['that is no object', '"x"', 'invalid', null],
+    ['that is no JSON', `{"strNombreUsuario":"${nombre}","strPwd":"${PASSWORD}`, 'noJson', null],
+    ['that is too large', { ...good, strCorreo: 'x'.repeat(20_000) }, 'tooLarge', null],
+  ])('has a login %s', async (_, body, outcome, nombre) => {
+    const options = { token: null, headers: { 'content-type': 'application/json' } }
+    const line = lineOf(await test.call('POST', '/api/auth/login', body, options))
+    const who = nombre === null ? null : { nombre }
+    expect(line).toMatchObject({ route: '/api/auth/login', ip: '127.0.0.1', outcome })
+    expect(line?.who).toEqual(who)
+    for (const secret of [ADMIN.strPwd, PASSWORD, BAD_PASSWORD, CAPTCHA_TOKEN]) {
+      expect(JSON.stringify(line)).not.toContain(secret)
+    }
+  })
+
+  it('has a login that is one too many, whose body is not read, and a logout', async () => {
+    const other = await testApp({ LOGIN_RATE_LIMIT: '1' })
+    const refused = await other.call('POST', '/api/auth/login', good, { token: null })
+    expect(refused.status).toBe(429)
+    await other.call('POST', '/api/auth/logout')
+    const audit = other
+      .readLog()
+      .split('\n')
+      .filter((line) => line.includes('"msg":"audit"'))
+    expect(audit.slice(-2).map((line) => JSON.parse(line))).toMatchObject([
+      { who: null, route: '/api/auth/login', outcome: 'tooMany', ip: '127.0.0.1' },
+      { who, route: '/api/auth/logout', outcome: 'done', target: 1 },
+    ])
+  })
+
+  it('says of what is forbidden, reads too, what the caller lacks', async () => {
+    const perfil = await test.call('POST', '/api/perfil', { strNombrePerfil: 'poco' })
+    const idPerfil = perfil.body.data.id
+    const permiso = { idPerfil, idModulo: 2, bitEditar: true }
+    expect((await test.call('POST', '/api/permisos', permiso)).status).toBe(200)
+    const poca = { ...usuario('poca'), idPerfil, imagenBase64: undefined }
+    expect((await test.call('POST', '/api/usuario', poca)).status).toBe(200)
+    const token = await test.login('poca', PASSWORD)
+    const lacks = async (method: 'GET' | 'PUT', url: string, body?: object, headers = {}) => {
+      const answer = await test.call(method, url, body, { token, headers })
+      expect(answer.body).toEqual({
+        statusCode: 403,
+        message: 'No tiene permiso para realizar esta acción',
+      })
+      const line = lineOf(answer)
+      expect(line).toMatchObject({ who: { nombre: 'poca' }, outcome: 'forbidden', status: 403 })
+      return line?.needs
+    }
+    const consulta = { modulo: 'USUARIO', accion: 'bitConsulta' }
+    expect(await lacks('GET', '/api/usuario')).toEqual(consulta)
+    const modulo = { strNombreModulo: 'x' }
+    expect(await lacks('PUT', '/api/modulo/5', modulo)).toEqual({
+      modulo: 'MODULO',
+      accion: 'bitEditar',
+    })
+    const cambio = { strNombrePerfil: 'poco', bitAdministrador: true }
+    expect(await lacks('PUT', `/api/perfil/${idPerfil}`, cambio)).toEqual({ administrador: true })
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect(await lacks('PUT', `/api/perfil/${idPerfil}`, cambio, foreign)).toEqual({
+      origin: 'CORS_ORIGIN',
+    })
   })
 })
 
@@ -282,7 +375,7 @@ describe('a client that goes away', async () => {
       { id: 1, strNombrePerfil: 'otro' },
     ])
     expect((await app.inject('/metrics')).body).toContain(
-      'http_request_duration_seconds_count{method="PUT",route="/api/perfil/:id",status="200"} 1',
+      '{method="PUT",route="/api/perfil/:id",status="200",outcome="done"} 1',
     )
   })
 

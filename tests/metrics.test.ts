@@ -20,18 +20,32 @@ it('is not there unless it is asked for', async () => {
   expect((await without.call('GET', '/metrics')).status).toBe(404)
 })
 
-it('counts requests by route and status, never by path', async () => {
+it('counts requests by route, status and outcome, never by path', async () => {
   await call('GET', '/api/usuario/1')
   await call('GET', '/api/usuario/999')
   await call('GET', '/api/usuario/1', undefined, { token: null })
   await call('GET', '/api/lo-que-sea')
   const metrics = await read()
   const usuario = 'method="GET",route="/api/usuario/:id"'
-  expect(metrics.get(count(`${usuario},status="200"`))).toBe('1')
-  expect(metrics.get(count(`${usuario},status="404"`))).toBe('1')
-  expect(metrics.get(count(`${usuario},status="401"`))).toBe('1')
-  expect(metrics.get(count('method="GET",route="none",status="404"'))).toBe('1')
+  expect(metrics.get(count(`${usuario},status="200",outcome="done"`))).toBe('1')
+  expect(metrics.get(count(`${usuario},status="404",outcome="notFound"`))).toBe('1')
+  expect(metrics.get(count(`${usuario},status="401",outcome="unauthenticated"`))).toBe('1')
+  expect(metrics.get(count('method="GET",route="none",status="404",outcome="notFound"'))).toBe('1')
   expect([...metrics.keys()].join('\n')).not.toMatch(/lo-que-sea|999/)
+})
+
+it('tells a write that failed with status 200 from one that was done', async () => {
+  for (const strNombreModulo of ['ventas', 'ventas', '']) {
+    expect((await call('POST', '/api/modulo', { strNombreModulo })).status).toBe(200)
+  }
+  const metrics = await read()
+  const outcomes = ['done', 'conflict', 'invalid']
+  const modulo = 'method="POST",route="/api/modulo",status="200"'
+  expect(outcomes.map((outcome) => metrics.get(count(`${modulo},outcome="${outcome}"`)))).toEqual([
+    '1',
+    '1',
+    '1',
+  ])
 })
 
 it('tells what the pool has to do', async () => {
@@ -57,7 +71,7 @@ it('tells how many hashes wait', async () => {
 it('measures requests in seconds', async () => {
   await call('POST', '/api/auth/login', { ...ADMIN, captchaToken: 'humano' })
   const metrics = await read()
-  const login = 'method="POST",route="/api/auth/login",status="200"'
+  const login = 'method="POST",route="/api/auth/login",status="200",outcome="done"'
   // A hash takes some hundredths of a second.
   const sum = Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
   expect(sum).toBeGreaterThan(0.01)

@@ -36,9 +36,12 @@ const url = new URL(database)
 url.host = `127.0.0.1:${port}`
 
 const pools: Pool[] = []
+/** The hosts that pools have told of as serving again. */
+const served: unknown[] = []
+const info = (host: unknown) => served.push(host)
 function open(max = 1, DATABASE_URL = url.href) {
   const env = { ...SECRETS, DATABASE_URL, DATABASE_POOL_MAX: String(max) }
-  const pool = openPool(loadConfig(env))
+  const pool = openPool(loadConfig(env), { info })
   pools.push(pool)
   return pool
 }
@@ -52,6 +55,7 @@ afterEach(async () => {
   accept = forward
   for (const client of clients) client.destroy()
   for (const pool of pools.splice(0)) await pool.end()
+  served.length = 0
 })
 afterAll(async () => {
   proxy.close()
@@ -122,6 +126,7 @@ it('waits for a server that is about to come, and for no longer than it may', as
       .replace(/x$/, url.pathname.slice(1)),
   )
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  expect(served).toEqual([])
   const nowhere = open(1, 'postgres://x:x@127.0.0.1:1/x')
   const begin = performance.now()
   await expect(nowhere`select 1`).rejects.toThrow('ECONNREFUSED')
@@ -137,6 +142,22 @@ it('tries a host that lets in and closes no more than ten times a second', async
   }
   await expect(sql`select 1`).rejects.toThrow()
   expect(tries).toBeLessThan(50)
+})
+
+it('tells once, and of which host, when it is served again', async () => {
+  const sql = open(3)
+  const all = () => Promise.allSettled([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
+  await all()
+  await sql`select 1 / 0`.catch(() => {})
+  accept = (client) => client.destroy()
+  for (const client of clients) client.destroy()
+  await all()
+  await all()
+  expect(served).toEqual([])
+  accept = forward
+  await all()
+  await all()
+  expect(served).toEqual([{ host: '127.0.0.1', port }])
 })
 
 it('goes on where sessions are ended, idle ones and busy ones', async () => {
@@ -167,6 +188,7 @@ it('does with the connections that it gets where the server has no more', async 
     (_, n) => sql`select ${n}::integer as n, pg_sleep(0.05)`,
   )
   expect((await Promise.all(answers)).map(([row]) => row?.n)).toEqual([...answers.keys()])
+  expect(served).toEqual([])
   await sql.end()
   await expect.poll(() => direct.unsafe(`drop role ${role}`)).toEqual([])
 })

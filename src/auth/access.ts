@@ -7,7 +7,7 @@ import { withDeadline } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
-import type { Actor } from './actor.js'
+import { type Actor, forbidden } from './actor.js'
 import { bearerToken } from './plugin.js'
 import { findSesion, findSesionesForOwnMapa } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
@@ -79,9 +79,9 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     request.sesion = sesion
     const { id, nombre, idPerfil, perfil } = sesion
     request.who = { id, nombre, idPerfil, perfil }
-    if (isForgeable(request, config.CORS_ORIGIN)) throw new Failure('forbidden')
-    if (isEnforced && !isAllowed(request, access, sesion)) throw new Failure('forbidden')
+    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
+    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden({ modulo, accion })
     request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
   })
 }

@@ -14,6 +14,8 @@ const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 
 /** The longest user name, in characters. */
 const MAX_NAME = 255
+/** For the log: terminals obey them. */
+const CONTROL = /\p{Cc}/gu
 /** Client addresses whose login attempts are remembered. */
 const ADDRESSES = 100_000
 
@@ -47,9 +49,14 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
+    // Before fault is found with the body.
+    preValidation: async (request) => {
+      const nombre = request.body?.strNombreUsuario
+      if (isText(nombre))
+        request.who = { nombre: nombre.slice(0, MAX_NAME).replace(CONTROL, encodeURI) }
+    },
     handler: async (request, { raw: client }) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
-      request.who = { nombre: String(strNombreUsuario).slice(0, MAX_NAME) }
       if (!(await verifyCaptcha(captchaToken, request.ip))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }

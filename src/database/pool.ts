@@ -1,5 +1,6 @@
 import net, { type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
 import pLimit from 'p-limit'
 import postgres, { type Options } from 'postgres'
 import type { Config } from '../config.js'
@@ -49,24 +50,28 @@ export async function openConnection({ DATABASE_URL }: DatabaseConfig): Promise<
 }
 
 /** `host` counts in the list of hosts. */
-type Connection = { sql: Sql; host: number; close(): void }
+type Connection = { sql: Sql; host: number; made: number; close(): void }
 
 /**
  * Opens the pool; whoever calls this ends it. A query is answered or rejects within QUERY_TIMEOUT,
  * waiting for a connection included; one that could not be sent is tried again, on the next host. After
- * a DatabaseTimeout or a lost connection the server may have carried it out.
+ * a DatabaseTimeout or a lost connection the server may have carried it out. `log` is told which host
+ * serves again after such failures.
  *
  * Each connection is a postgres.js instance of its own, thrown away with whatever befalls it: in
  * 3.4.9 a query that is sent while its connection is being reset resolves later, with no rows,
  * though the server never saw it (tests/pool.test.ts), and one of many can't be closed alone.
  */
-export function openPool(config: DatabaseConfig): Pool {
+export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'info'>): Pool {
   const { url, hosts } = config.DATABASE_URL
   const isPrepared = config.DATABASE_PREPARE === 'true'
   const limit = pLimit(config.DATABASE_POOL_MAX)
   const open = new Set<Connection>()
   const idle = new Set<Connection>()
   let hostIndex = 0
+  /** When a query has last succeeded, and whether connections made since then have failed. */
+  let servedAt = Infinity
+  let isLost = false
 
   const settings: typeof SETTINGS = {
     ...SETTINGS,
@@ -104,7 +109,8 @@ export function openPool(config: DatabaseConfig): Pool {
     }
     // Its types leave `socket` out.
     const options = Object.assign({ ...settings, host, onclose: close }, { socket: openSocket })
-    const connection = { sql: postgres(url, options), host: hostIndex, close }
+    const made = performance.now()
+    const connection = { sql: postgres(url, options), host: hostIndex, made, close }
     open.add(connection)
     return connection
   }
@@ -117,6 +123,11 @@ export function openPool(config: DatabaseConfig): Pool {
     try {
       const rows = await withDeadline(query(connection.sql), deadline)
       if (open.has(connection)) idle.add(connection)
+      if (isLost && connection.made > servedAt) {
+        log.info(hosts[connection.host], 'the database serves again')
+        isLost = false
+      }
+      if (!isLost) servedAt = performance.now()
       return rows
     } catch (error) {
       if (isRefusal(error)) idle.add(connection)
@@ -125,6 +136,7 @@ export function openPool(config: DatabaseConfig): Pool {
       if (isUnsent(error) && connection.host === hostIndex) {
         hostIndex = (hostIndex + 1) % hosts.length
       }
+      if (!isRefusal(error) && connection.made > servedAt) isLost = true
       throw error
     }
   }
@@ -148,8 +160,7 @@ export function openPool(config: DatabaseConfig): Pool {
     if (!(query instanceof Promise)) return query
     let answered: Promise<unknown> | undefined
     const ask = () => (answered ??= answer((sql) => sql(strings, ...values)))
-    type Then = Promise<unknown>['then']
-    const then = (...handlers: Parameters<Then>) => ask().then(...handlers)
+    const then = (...handlers: Parameters<Promise<unknown>['then']>) => ask().then(...handlers)
     return Object.assign(query, { then, catch: (onError: () => unknown) => ask().catch(onError) })
   }
 

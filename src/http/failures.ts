@@ -3,13 +3,14 @@ import { API_HEADERS } from './headers.js'
 
 /** A failure to be told to the client; `message` is its Spanish text, where its route has none. */
 export class Failure extends Error {
+  /** What the caller of something forbidden lacks, for the log alone. */
+  needs?: object
   constructor(
     readonly code: FailureCode,
     message = '',
     options?: ErrorOptions,
   ) {
     super(message, options)
-    this.name = 'Failure'
   }
 }
 
@@ -32,7 +33,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /** What went wrong; null while nothing has. */
-    failureCode: FailureCode | null
+    failure: Failure | null
   }
 }
 
@@ -83,14 +84,14 @@ const RETRY_AFTER = 5
 
 /** Makes every failure of the instance look as its route declares in `config.failures`. */
 export function answerFailures(app: FastifyInstance) {
-  app.decorateRequest('failureCode', null)
+  app.decorateRequest('failure', null)
   app.setErrorHandler((error, request, reply) => sendFailure(asFailure(error), request, reply))
   app.setNotFoundHandler((request, reply) => sendFailure(new Failure('notFound'), request, reply))
 }
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
   const { status, body } = renderFailure(failure, request.routeOptions.config?.failures)
-  request.failureCode = failure.code
+  request.failure = failure
   if (failure.code === 'busy') reply.header('retry-after', RETRY_AFTER)
   if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
   else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)

@@ -7,7 +7,6 @@ const OK = { status: 'ok' as const }
 
 /** `/health/live`: the process answers. `/health/ready`: it can serve, and is not about to stop. */
 const healthRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
   let asked: Promise<unknown> | undefined
 
   app.get('/live', {
@@ -21,7 +20,7 @@ const healthRoutes: RoutePlugin = async (app) => {
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable', 'No disponible')
       // Once for all who wait for it: anybody may ask.
-      asked ??= sql`select require_primary()`
+      asked ??= app.sql`select require_primary()`
         .then(() => {})
         .finally(() => {
           asked = undefined

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
@@ -62,7 +61,9 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     inFlight.add(request)
   }
 
-  function takeBody(request: FastifyRequest) {
+  app.addHook('onRequest', async (request) => enter(request))
+  app.addHook('preParsing', async (request) => {
+    inFlight.delete(request)
     const { bodyLimit } = request.routeOptions
     const { 'transfer-encoding': isUnknown, 'content-length': length = 0 } = request.headers
     const bytes = isUnknown ? bodyLimit : Number(length)
@@ -71,27 +72,15 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
     bodyBytes += bytes
     bodies.set(request, bytes)
-  }
-
-  app.addHook('onRequest', async (request) => enter(request))
-  app.addHook('preParsing', async (request) => {
-    inFlight.delete(request)
-    takeBody(request)
   })
   app.addHook('preValidation', async (request) => enter(request))
   app.addHook('onSend', async (request) => {
     inFlight.delete(request)
     bodyBytes -= bodies.get(request) ?? 0
     bodies.delete(request)
-    if (!request.raw.complete) await drain(request.raw)
+    if (request.raw.complete) return
+    // Its client may look at the answer only after it has sent all, and would else see a reset
+    // connection. Nobody is left to be answered where this fails.
+    await finished(request.raw.resume(), { writable: false }).catch(() => {})
   })
-}
-
-/**
- * Reads and forgets what is left of a body, for as long as a request may take: its client may look at
- * the answer only after it has sent all, and would else see a reset connection.
- */
-async function drain(raw: IncomingMessage) {
-  // Nobody is left to be answered where it fails.
-  await finished(raw.resume(), { writable: false }).catch(() => {})
 }

@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream'
+import { finished, type Writable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 
@@ -11,11 +11,7 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: Writable) {
   return {
     level,
     ...(stream && { stream }),
-    serializers: {
-      err: serializeError,
-      req: () => ({}),
-      res: () => ({}),
-    },
+    serializers: { err: serializeError },
   }
 }
 
@@ -48,7 +44,7 @@ declare module 'fastify' {
 
 /**
  * One line for each request when it is answered, `aborted` where the client has not waited for it;
- * its id goes back as `x-request-id`.
+ * its id goes back as `x-request-id`. Health checks and metrics have one only where they fail.
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
@@ -56,9 +52,10 @@ export function logRequests(app: FastifyInstance) {
     request.clientIp = request.ip
     reply.header('x-request-id', request.id)
   })
-  onAnswered(app, ({ method, url, clientIp: ip, log }, reply, isAborted) => {
+  onAnswered(app, ({ method, url, clientIp: ip, failure, log }, reply, isAborted) => {
     // The query may hold anything.
-    const [path] = url.split('?', 1)
+    const [path = ''] = url.split('?', 1)
+    if (!failure && /^\/(health\/|metrics$)/.test(path)) return
     const ms = Math.round(reply.elapsedTime)
     const status = reply.statusCode
     log.info({ method, path, status, ms, ip, ...(isAborted && { aborted: true }) }, 'request')
@@ -74,27 +71,23 @@ export function onAnswered(
   listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
 ) {
   app.addHook('onSend', async (request, reply) => {
-    const { raw } = reply
-    let isAborted = true
-    raw.once('finish', () => {
-      isAborted = false
-    })
-    if (raw.destroyed) listener(request, reply, isAborted)
-    else raw.once('close', () => listener(request, reply, isAborted))
+    const isGone = reply.raw.destroyed
+    finished(reply.raw, (error) => listener(request, reply, isGone || Boolean(error)))
   })
 }
 
-/** One line for every write of the instance and every refused one: who, what, outcome. */
+/** One line for every write of the instance, done or refused, and every read that is forbidden. */
 export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('who', null)
   app.decorateRequest('target', null)
   // Whether or not anybody is left to be answered.
   app.addHook('onSend', async (request, { statusCode: status }) => {
-    const { method, routeOptions, who, failureCode, clientIp: ip } = request
-    if (method === 'GET' || method === 'HEAD') return
+    const { method, routeOptions, who, failure, clientIp: ip } = request
+    const outcome = failure?.code ?? 'done'
+    if ((method === 'GET' || method === 'HEAD') && outcome !== 'forbidden') return
     const { id } = request.params as { id?: unknown }
     const target = request.target ?? (Number(id) || null)
-    const outcome = failureCode ?? 'done'
-    request.log.info({ who, ip, method, route: routeOptions.url, target, outcome, status }, 'audit')
+    const what = { method, route: routeOptions.url, target, outcome, needs: failure?.needs }
+    request.log.info({ who, ip, ...what, status }, 'audit')
   })
 }

@@ -14,15 +14,16 @@ export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) =>
 
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'From the head of a request to the end of its answer, by route and status',
-    labelNames: ['method', 'route', 'status'],
+    help: 'From the head of a request to the end of its answer, by route and outcome',
+    labelNames: ['method', 'route', 'status', 'outcome'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  onAnswered(app, ({ method, routeOptions }, { statusCode: status, elapsedTime }) => {
+  onAnswered(app, ({ method, routeOptions, failure }, { statusCode: status, elapsedTime }) => {
     // The route and not the path, which is anybody's to invent.
     const route = routeOptions.url ?? 'none'
-    duration.observe({ method, route, status }, elapsedTime / 1000)
+    const outcome = failure?.code ?? 'done'
+    duration.observe({ method, route, status, outcome }, elapsedTime / 1000)
   })
 
   new Gauge({

@@ -30,7 +30,7 @@ export async function ensureAdministrador(
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
-  if (row.ensured)
-    log.warn({ strNombreUsuario: ADMIN_USERNAME }, 'administrator set up from ADMIN_*')
+  const who = { strNombreUsuario: ADMIN_USERNAME }
+  if (row.ensured) log.info(who, 'administrator set up from ADMIN_*, as none was active')
   else log.info('an active administrator exists: ADMIN_* is ignored')
 }

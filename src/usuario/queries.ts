@@ -1,6 +1,5 @@
-import { type Actor, onRefusal } from '../auth/actor.js'
+import { type Actor, forbidden, onRefusal } from '../auth/actor.js'
 import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
-import { Failure } from '../http/failures.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -60,7 +59,7 @@ export async function findUsuario(
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id}
   `
-  if (row?.alcanzable === false) throw new Failure('forbidden')
+  if (row?.alcanzable === false) throw forbidden()
   return row
 }
 

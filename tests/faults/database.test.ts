@@ -202,6 +202,7 @@ describe('a database that serves nobody', () => {
   ]
   it.each(FAULTS)('because %s', async (_, begin, end) => {
     const unready: Answer[] = []
+    const before = service.lines().length
     const results = await underLoad(async () => {
       await begin()
       for (let second = 0; second < 6; second += 1) {
@@ -214,6 +215,8 @@ describe('a database that serves nobody', () => {
     // The first may have been asked of a session that was still there.
     expect(unready.slice(1)).toEqual(Array(5).fill(NOT_READY))
     await expectRecovery()
+    const said = service.lines().slice(before)
+    expect(said.filter(({ msg }) => msg === 'the database serves again')).toHaveLength(1)
   })
 })
 

@@ -171,7 +171,7 @@ it('a process logs what happens, and no secret', async () => {
   const token = await service.login()
   await service.call('GET', `/api/perfil?token=${token}`, undefined, token)
   await expect.poll(() => lines().at(-1)).toMatchObject({ msg: 'request', path: '/api/perfil' })
-  expect(readLog()).toContain('"msg":"administrator set up from ADMIN_*"')
+  expect(readLog()).toContain('"msg":"administrator set up from ADMIN_*, as none was active"')
   for (const secret of [token, ADMIN.strPwd, ...Object.values(SECRETS), new URL(url).password]) {
     expect(readLog()).not.toContain(secret)
   }

@@ -106,6 +106,10 @@ describe.each<[string, (primary: Database) => unknown]>([
     expect(names.filter((name) => !stored.has(name))).toEqual([])
     expect(service.child.exitCode).toBe(null)
     expect(service.readLog()).not.toContain(pair.password)
+    const served = service.lines().filter(({ msg }) => msg === 'the database serves again')
+    expect(served).toEqual([
+      expect.objectContaining({ level: 30, host: '127.0.0.1', port: pair.standby.port }),
+    ])
   })
 
   it('does not keep another service from starting', async () => {
