@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import pretty from 'pino-pretty'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { listen } from './local.js'
@@ -17,11 +18,21 @@ const ADDRESS = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
 const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT=4000 npm run dev'
 
+const withHint = (hint: string) => (error: Error) => {
+  throw new Error(`${error.message}\n${hint}`)
+}
+
+const LOG_FORMAT = {
+  sync: true,
+  singleLine: true,
+  messageFormat: '{msg}{if method} {method} {path}{route} {status}{end}{if ms} in {ms} ms{end}',
+  ignore: 'pid,hostname,reqId,ip,method,path,route,status,ms',
+}
+
 const closing: (() => Promise<unknown>)[] = []
 let stopping = false
 
-process.on('SIGINT', () => stop(0))
-process.on('SIGTERM', () => stop(0))
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0))
 await start().catch((error) => stop(1, error.message))
 
 /** The real service over an embedded PostgreSQL and the two stand-ins. */
@@ -37,7 +48,6 @@ async function start() {
   closing.push(database.stop)
 
   await startService({
-    LOG_LEVEL: 'warn',
     ...process.env,
     HOST,
     PORT: `${PORT}`,
@@ -59,7 +69,8 @@ administrator     admin / llavero-admin
 sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
 captcha token     any text (rechazar is refused)
 
-Ctrl-C stops it; the data stays in .llavero/. It obeys PORT, HOST and LOG_LEVEL.
+It obeys PORT, HOST, LOG_LEVEL and README's other variables, but for DATABASE_URL, JWT_SECRET,
+CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llavero/.
 `)
 }
 
@@ -73,7 +84,9 @@ async function takePorts(dir: string) {
 
 /** Starts the service as in production, in a process of its own; resolves when it is ready. */
 async function startService(env: NodeJS.ProcessEnv) {
-  const child = fork(fileURLToPath(new URL('../server.ts', import.meta.url)), { env })
+  const server = fileURLToPath(new URL('../server.ts', import.meta.url))
+  const child = fork(server, { env, stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
+  child.stdout?.pipe(pretty(LOG_FORMAT))
   const exited = once(child, 'exit')
   endWithUs(child)
   closing.push(async () => {
@@ -83,12 +96,6 @@ async function startService(env: NodeJS.ProcessEnv) {
   exited.then(([code]) => stop(code ?? 1, `The service has ended.\n${FOLDER_HINT}`))
   const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
   while (!(await isReady().catch(() => false))) await sleep(100)
-}
-
-function withHint(hint: string) {
-  return (error: Error) => {
-    throw new Error(`${error.message}\n${hint}`)
-  }
 }
 
 /** Stops everything that was started, the last one first, and ends the process. */

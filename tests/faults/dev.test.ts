@@ -95,11 +95,35 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(body.data).toHaveLength(16)
     const [, docs = ''] = /documentation +(\S+)/.exec(banner) ?? []
     expect((await fetch(docs)).status).toBe(200)
+    const { Login } = (await call('GET', '/docs/json')).body.components.schemas
+    const example = Object.entries<any>(Login.properties).map(([name, { examples }]) => [
+      name,
+      examples[0],
+    ])
+    const answer = await call('POST', '/api/auth/login', Object.fromEntries(example))
+    expect(answer.status).toBe(200)
 
     const [, sample] = /sample users .* \/ (\S+)/.exec(banner) ?? []
     const consulta = (await login('consulta', sample)).body.token
     const nuevo = { strNombreModulo: 'NUEVO' }
     expect((await call('POST', '/api/modulo', nuevo, consulta)).status).toBe(403)
+  })
+
+  it('has its log in lines for people, below what it says at start once that is there', async () => {
+    const [first, rest] = banner.split('\nLlavero  ')
+    expect(first).toMatch(
+      /INFO: administrator set up from ADMIN_\*, as none was active {"strNombreUsuario":"admin"}\n/,
+    )
+    expect(rest).toMatch(/\.llavero\/\.\n\n.*INFO: audit POST \/api\/auth\/login 200 {"who":/s)
+    await expect
+      .poll(() => banner.split('\n').slice(-3))
+      .toEqual([
+        expect.stringMatching(/INFO: audit POST \/api\/modulo 403 {.*"accion":"bitAgregar"}}$/),
+        expect.stringMatching(/INFO: request POST \/api\/modulo 403 in \d+ ms$/),
+        '',
+      ])
+    // No colour where there is no terminal.
+    expect(banner).not.toContain('\u001b')
   })
 
   it('refuses to start a second time in the same folder, and leaves the first alone', async () => {
