@@ -149,11 +149,8 @@ export const Search = Type.Optional(
 )
 
 /** `?…=true|false`. */
-export const QueryBoolean = Type.Optional(
-  decoded(
-    field<string>({ type: 'string', enum: ['true', 'false'], description: 'Sí o no' }, (value) =>
-      value === 'true' || value === 'false' ? undefined : 'choice',
-    ),
-    (value) => value === 'true',
-  ),
-)
+export function QueryBoolean(description: string) {
+  const wire = { type: 'string', enum: ['true', 'false'], description }
+  const find: FindFault = (value) => (wire.enum.includes(value as string) ? undefined : 'choice')
+  return Type.Optional(decoded(field<string>(wire, find), (value) => value === 'true'))
+}

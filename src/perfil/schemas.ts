@@ -16,7 +16,7 @@ export type PerfilBreve = Static<typeof PerfilBreve>
 export const PerfilFiltro = Type.Object({
   page: PageNumber,
   search: Search,
-  isAdmin: QueryBoolean,
+  isAdmin: QueryBoolean('Solo los administradores, o solo los demás'),
 })
 export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 

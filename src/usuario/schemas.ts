@@ -49,7 +49,7 @@ export const UsuarioFiltro = Type.Object({
   page: PageNumber,
   search: Search,
   idPerfil: Type.Optional(Id()),
-  estado: QueryBoolean,
+  estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
