@@ -2,18 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError } from '../src/config.js'
 import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { testApp } from './app.js'
+import { ALL } from './endpoints.js'
 
 const ADMIN = {
   strNombreUsuario: 'raiz',
   strPwd: 'clave-de-administrador',
   strCorreo: 'raiz@ejemplo.com',
-}
-const ALL = {
-  bitAgregar: true,
-  bitEditar: true,
-  bitConsulta: true,
-  bitEliminar: true,
-  bitDetalle: true,
 }
 
 const { app, call, readLog } = await testApp()

@@ -16,6 +16,12 @@ export const ADMIN = {
   strPwd: 'clave de prueba',
   strCorreo: 'raiz@ejemplo.com',
 }
+/** The environment that makes that administrator. */
+export const ADMIN_ENV = {
+  ADMIN_USERNAME: ADMIN.strNombreUsuario,
+  ADMIN_PASSWORD: ADMIN.strPwd,
+  ADMIN_EMAIL: ADMIN.strCorreo,
+}
 export const JWT_SECRET = 'un secreto de pruebas de 32 caracteres o mas'
 
 /** A 1 × 1 PNG. */
@@ -77,11 +83,7 @@ export async function testApp(env: Record<string, string> = {}) {
     ...env,
   })
   const app = await buildApp(config, { logStream })
-  await ensureAdministrador(app.sql, app, {
-    ADMIN_USERNAME: ADMIN.strNombreUsuario,
-    ADMIN_PASSWORD: ADMIN.strPwd,
-    ADMIN_EMAIL: ADMIN.strCorreo,
-  })
+  await ensureAdministrador(app.sql, app, ADMIN_ENV)
   closeAtEnd(async () => {
     await app.close()
     await Promise.all([captcha.close(), images.close()])

@@ -1,3 +1,6 @@
+import type { RequestListener } from 'node:http'
+import { listen } from '../src/dev/local.js'
+
 const open: (() => unknown)[] = []
 
 /**
@@ -10,4 +13,11 @@ export function closeAtEnd(close: () => unknown) {
 
 export async function closeAll() {
   for (let close = open.pop(); close; close = open.pop()) await close()
+}
+
+/** Starts an HTTP server that ends after the tests of the file; gives its address. */
+export async function serve(listener: RequestListener) {
+  const { url, close } = await listen(listener)
+  closeAtEnd(close)
+  return url
 }

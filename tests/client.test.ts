@@ -13,19 +13,19 @@ it('a client generated from the document compiles strictly and uses every operat
   const requests: string[] = []
   app.server.on('request', ({ method, url }) => requests.push(`${method} ${url}`))
   const document = (await app.inject('/docs/json')).json()
-  await writeFile(`${FOLDER}api.d.ts`, astToString(await openapiTS(document)))
+  await writeFile(`${FOLDER}api.ts`, astToString(await openapiTS(document)))
   await promisify(execFile)('node_modules/.bin/tsc', ['-p', FOLDER])
 
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const { recorrer } = await import(`${FOLDER}recorrido.ts`)
-  const { strNombreUsuario, strPwd } = ADMIN
-  const result = await recorrer(address, { strNombreUsuario, strPwd, captchaToken: 'humano' })
+  const result = await recorrer(address, { ...ADMIN, captchaToken: 'humano' })
   expect(result).toMatchObject({
-    refusal: 'wrong password',
-    user: { nombre: strNombreUsuario },
+    refusal: 'Usuario o contraseña incorrectos.',
+    user: { nombre: ADMIN.strNombreUsuario },
     perfil: { strNombrePerfil: 'Lectura', bitAdministrador: false },
     modulo: { strNombreModulo: 'BIBLIOTECA' },
     permiso: { bitConsulta: true, bitDetalle: false },
+    acciones: { nombreModulo: 'BIBLIOTECA', bitConsulta: true },
     usuario: { strNombreUsuario: 'lectora', strNumeroCelular: null, nombrePerfil: 'Lectura' },
     message: 'Sesión cerrada correctamente',
   })

@@ -8,31 +8,13 @@ const NEEDED = {
   CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
 }
 
-/** What each variable must be, in the service's words; HOST and CAPTCHA_SECRET can be any text. */
-const VARIABLES = {
-  DATABASE_URL:
-    'an address like postgres://user:password@host:5432/database, several hosts with commas',
-  JWT_SECRET: 'a secret of at least 32 characters',
-  JWT_SECRET_PREVIOUS: 'a secret of at least 32 characters',
-  CAPTCHA_VERIFY_URL: 'an http(s) address',
-  CLOUDINARY_URL:
-    'an address like cloudinary://KEY:SECRET@CLOUD, an upload_prefix in it with http(s)',
-  PORT: 'a whole number from 0 to 65535',
-  TRUST_PROXY:
-    'a comma-separated list of addresses and ranges like loopback, uniquelocal, 10.0.0.0/8' +
-    ' (not true and not a hop count: name the proxies instead)',
-  CORS_ORIGIN: 'a comma-separated list of origins like https://admin.example.com',
-  DATABASE_POOL_MAX: 'a whole number of connections from 1 to 1000',
-  DATABASE_PREPARE: 'one of true, false',
-  BODY_LIMIT_MIB: 'a whole number of MiB from 1 to 256',
-  LOG_LEVEL: 'one of info, fatal, error, warn, debug, trace, silent',
-  ADMIN_USERNAME: 'a user name of at most 255 characters, all of them visible',
-  ADMIN_PASSWORD: 'a password of at most 72 bytes',
-  ADMIN_EMAIL: 'an email address',
-  LOGIN_RATE_LIMIT: 'a whole number of login attempts a minute from 0 to 1000000',
-  AUTHORIZATION: 'one of enforced, client',
-  METRICS: 'one of false, true',
-}
+/** Every variable but HOST and CAPTCHA_SECRET, which can be any text. */
+const VARIABLES = [
+  ...['DATABASE_URL', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS', 'CAPTCHA_VERIFY_URL', 'CLOUDINARY_URL'],
+  ...['PORT', 'TRUST_PROXY', 'CORS_ORIGIN', 'DATABASE_POOL_MAX', 'DATABASE_PREPARE'],
+  ...['BODY_LIMIT_MIB', 'LOG_LEVEL', 'ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL'],
+  ...['LOGIN_RATE_LIMIT', 'AUTHORIZATION', 'METRICS'],
+]
 
 const load = (env: Record<string, string> = {}) => loadConfig({ ...NEEDED, ...env })
 
@@ -72,7 +54,7 @@ describe('loadConfig', () => {
   })
 
   it('takes an empty variable as not set', () => {
-    const names = [...Object.keys(VARIABLES), 'HOST'].filter((name) => !(name in NEEDED))
+    const names = [...VARIABLES, 'HOST'].filter((name) => !(name in NEEDED))
     expect(load(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(load())
   })
 
@@ -169,15 +151,13 @@ describe('loadConfig', () => {
   })
 
   it('says what each variable must be', () => {
-    const bad = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '\0']))
+    const bad = Object.fromEntries(VARIABLES.map((name) => [name, '\0']))
     expect(refusal({ ...NEEDED, ...bad }).split('\n')).toEqual(
-      Object.entries(VARIABLES).map(([name, words]) => `${name} must be ${words}`),
+      VARIABLES.map((name) => expect.stringMatching(`^${name} must be (an?|one of|the) \\w.{6}`)),
     )
+    const needed = (name: string) => expect.stringMatching(`^${name} is missing: it must be \\w`)
     expect(refusal({ ADMIN_USERNAME: 'raiz' }).split('\n')).toEqual([
-      `DATABASE_URL is missing: it must be ${VARIABLES.DATABASE_URL}`,
-      `JWT_SECRET is missing: it must be ${VARIABLES.JWT_SECRET}`,
-      "CAPTCHA_SECRET is missing: it must be the site's secret for the captcha verification",
-      `CLOUDINARY_URL is missing: it must be ${VARIABLES.CLOUDINARY_URL}`,
+      ...Object.keys(NEEDED).map(needed),
       'ADMIN_PASSWORD is missing: ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL go together',
       'ADMIN_EMAIL is missing: ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL go together',
     ])

@@ -20,6 +20,16 @@ export const NOT_UPDATED = A(
 )
 export const READY = { status: 200, body: { status: 'ok' } }
 export const NOT_READY = A(503, 'No disponible')
+export const BUSY = A(503, 'Servicio ocupado. Intente de nuevo más tarde.')
+
+/** The five flags of a permission record, as an administrator profile has them. */
+export const ALL = {
+  bitAgregar: true,
+  bitEditar: true,
+  bitConsulta: true,
+  bitEliminar: true,
+  bitDetalle: true,
+}
 
 /** A body for the two user endpoints. */
 export const usuario = (strNombreUsuario: string, more: object = {}) => ({

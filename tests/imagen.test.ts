@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import type { RequestListener } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { PNG, testApp } from './app.js'
-import { closeAtEnd } from './cleanup.js'
+import { closeAtEnd, serve } from './cleanup.js'
 import { A, INTERNAL, NOT_UPDATED, usuario } from './endpoints.js'
 
 const NOT_UPLOADED = A(500, 'No se pudo subir la imagen')
@@ -146,15 +146,12 @@ describe('a host', () => {
   })
 
   async function start() {
-    const host = createServer(async (request, response) => {
+    const url = await serve(async (request, response) => {
       asked.push({ url: request.url ?? '', body: await text(request) })
       if (request.url?.endsWith('/upload')) upload(request, response)
       else destroy(request, response)
-    }).listen(0, '127.0.0.1')
-    await once(host, 'listening')
-    closeAtEnd(() => host.close())
-    const { port } = host.address() as AddressInfo
-    return testApp({ CLOUDINARY_URL: cloudinaryUrl(`http://127.0.0.1:${port}`) })
+    })
+    return testApp({ CLOUDINARY_URL: cloudinaryUrl(url) })
   }
 
   /** The reasons that the log gives for uploads that failed during `act`. */
@@ -240,7 +237,7 @@ describe('a host', () => {
 
   it('is spoken to in TLS unless its address says http:', async () => {
     const first: number[] = []
-    const server = createTcpServer((socket) => {
+    const server = createServer((socket) => {
       socket.on('error', () => {})
       socket.once('data', (bytes) => {
         first.push(bytes[0] ?? 0)

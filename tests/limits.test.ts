@@ -4,13 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
 import { testApp } from './app.js'
+import { BUSY } from './endpoints.js'
 
 const MAX_IN_FLIGHT = 400
-const BUSY = {
-  status: 503,
-  body: { statusCode: 503, message: 'Servicio ocupado. Intente de nuevo más tarde.' },
-  headers: { 'retry-after': '5' },
-}
+const REFUSED = { ...BUSY, headers: { 'retry-after': '5' } }
 
 const { app, config, call, adminToken } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -39,7 +36,7 @@ it('tells the request that is one too many to come again, and answers health mea
   for (let round = 0; round < 2; round++) {
     const calls = await withLock('modulo', async () => {
       const calls = Array.from({ length: MAX_IN_FLIGHT }, list)
-      expect(await list()).toMatchObject(BUSY)
+      expect(await list()).toMatchObject(REFUSED)
       expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
       return calls
     })

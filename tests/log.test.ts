@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
+import { A } from './endpoints.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
 const BAD_PASSWORD = 'contraseña-mala'
@@ -255,17 +256,13 @@ describe('the audit', () => {
     }
   })
 
+  const LONG = 'x'.repeat(999)
   const good = { ...ADMIN, captchaToken: CAPTCHA_TOKEN }
   const nombre = ADMIN.strNombreUsuario
   it.each<[string, unknown, string, string | null]>([
     ['that is good', good, 'done', nombre],
     ['with a wrong password', { ...good, strPwd: BAD_PASSWORD }, 'unauthenticated', nombre],
-    [
-      'of nobody',
-      { ...good, strNombreUsuario: 'x'.repeat(999) },
-      'unauthenticated',
-      'x'.repeat(255),
-    ],
+    ['of nobody', { ...good, strNombreUsuario: LONG }, 'unauthenticated', LONG.slice(0, 255)],
     ['with a captcha that fails', { ...good, captchaToken: 'rechazar' }, 'invalid', nombre],
     ['without a captcha', ADMIN, 'invalid', nombre],
     ['without a password', { ...good, strPwd: undefined }, 'invalid', nombre],
@@ -301,36 +298,33 @@ describe('the audit', () => {
   })
 
   it('says of what is forbidden, reads too, what the caller lacks', async () => {
-    const perfil = await test.call('POST', '/api/perfil', { strNombrePerfil: 'poco' })
-    const idPerfil = perfil.body.data.id
+    const perfil = { strNombrePerfil: 'poco' }
+    const idPerfil = (await test.call('POST', '/api/perfil', perfil)).body.data.id
     const permiso = { idPerfil, idModulo: 2, bitEditar: true }
     expect((await test.call('POST', '/api/permisos', permiso)).status).toBe(200)
     const poca = { ...usuario('poca'), idPerfil, imagenBase64: undefined }
     expect((await test.call('POST', '/api/usuario', poca)).status).toBe(200)
     const token = await test.login('poca', PASSWORD)
-    const lacks = async (method: 'GET' | 'PUT', url: string, body?: object, headers = {}) => {
-      const answer = await test.call(method, url, body, { token, headers })
-      expect(answer.body).toEqual({
-        statusCode: 403,
-        message: 'No tiene permiso para realizar esta acción',
-      })
+    const lacks = async (...sent: Parameters<typeof ask>) => {
+      const answer = await ask(...sent)
+      expect(answer).toMatchObject(A(403, 'No tiene permiso para realizar esta acción'))
       const line = lineOf(answer)
       expect(line).toMatchObject({ who: { nombre: 'poca' }, outcome: 'forbidden', status: 403 })
       return line?.needs
     }
-    const consulta = { modulo: 'USUARIO', accion: 'bitConsulta' }
-    expect(await lacks('GET', '/api/usuario')).toEqual(consulta)
-    const modulo = { strNombreModulo: 'x' }
-    expect(await lacks('PUT', '/api/modulo/5', modulo)).toEqual({
-      modulo: 'MODULO',
-      accion: 'bitEditar',
-    })
-    const cambio = { strNombrePerfil: 'poco', bitAdministrador: true }
-    expect(await lacks('PUT', `/api/perfil/${idPerfil}`, cambio)).toEqual({ administrador: true })
+    const ask = (method: 'GET' | 'PUT', url: string, body?: object, headers = {}) =>
+      test.call(method, url, body, { token, headers })
+    const needs = (modulo: string, accion: string) => ({ modulo, accion })
+    expect(await lacks('GET', '/api/usuario')).toEqual(needs('USUARIO', 'bitConsulta'))
+    expect(await lacks('PUT', '/api/modulo/5', poca)).toEqual(needs('MODULO', 'bitEditar'))
+    const cambio = [
+      'PUT',
+      `/api/perfil/${idPerfil}`,
+      { ...perfil, bitAdministrador: true },
+    ] as const
+    expect(await lacks(...cambio)).toEqual({ administrador: true })
     const foreign = { 'sec-fetch-site': 'cross-site' }
-    expect(await lacks('PUT', `/api/perfil/${idPerfil}`, cambio, foreign)).toEqual({
-      origin: 'CORS_ORIGIN',
-    })
+    expect(await lacks(...cambio, foreign)).toEqual({ origin: 'CORS_ORIGIN' })
   })
 })
 

@@ -1,11 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
-import { closeAtEnd } from './cleanup.js'
+import { serve } from './cleanup.js'
 import { A, usuario } from './endpoints.js'
 
 const REJECTED = A(400, 'Fallo en la validación del captcha.')
@@ -147,15 +145,12 @@ describe('the verification endpoint', () => {
   }
 
   it('is given 5 s, and believed only when it says so properly', async () => {
-    const server = createServer(async (request, response) => {
+    const url = await serve(async (request, response) => {
       const token = new URLSearchParams(await text(request)).get('response') ?? ''
       const [behave] = BEHAVIOURS[token] ?? [says(200, YES)]
       behave(request, response)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closeAtEnd(() => server.close())
-    const { port } = server.address() as AddressInfo
-    const { call, readLog } = await testApp({ CAPTCHA_VERIFY_URL: `http://127.0.0.1:${port}` })
+    })
+    const { call, readLog } = await testApp({ CAPTCHA_VERIFY_URL: url })
 
     const results = await Promise.all(
       Object.keys(BEHAVIOURS).map(async (name) => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
-import { A, usuario } from './endpoints.js'
+import { A, ALL, usuario } from './endpoints.js'
 
 const { app, call } = await testApp()
 const { sql } = app
@@ -11,14 +11,6 @@ const get = async (path: string) => {
   return body
 }
 const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
-
-const ALL = {
-  bitAgregar: true,
-  bitEditar: true,
-  bitConsulta: true,
-  bitEliminar: true,
-  bitDetalle: true,
-}
 
 describe('GET /api/perfil', () => {
   beforeEach(async () => {

@@ -69,8 +69,8 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
   const open = new Set<Connection>()
   const idle = new Set<Connection>()
   let hostIndex = 0
-  /** When a query has last succeeded, and whether connections made since then have failed. */
-  let servedAt = Infinity
+  /** When a query has last succeeded, on which host; whether later connections to it have failed. */
+  let served = { at: Infinity, host: 0 }
   let isLost = false
 
   const settings: typeof SETTINGS = {
@@ -119,24 +119,23 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     // It has waited for so long that there is no time left to connect.
     if (performance.now() > deadline - CONNECT_TIMEOUT) throw new DatabaseTimeout()
     const [connection = connect()] = idle
+    const { host, made } = connection
     idle.delete(connection)
     try {
       const rows = await withDeadline(query(connection.sql), deadline)
       if (open.has(connection)) idle.add(connection)
-      if (isLost && connection.made > servedAt) {
-        log.info(hosts[connection.host], 'the database serves again')
+      if (isLost && made > served.at) {
+        log.info(hosts[host], 'the database serves again')
         isLost = false
       }
-      if (!isLost) servedAt = performance.now()
+      if (!isLost) served = { at: performance.now(), host }
       return rows
     } catch (error) {
       if (isRefusal(error)) idle.add(connection)
       // What has befallen a connection may have befallen the others: not so where none was made.
       else for (const { close } of isUnsent(error) ? [connection] : [connection, ...idle]) close()
-      if (isUnsent(error) && connection.host === hostIndex) {
-        hostIndex = (hostIndex + 1) % hosts.length
-      }
-      if (!isRefusal(error) && connection.made > servedAt) isLost = true
+      if (isUnsent(error) && host === hostIndex) hostIndex = (hostIndex + 1) % hosts.length
+      if (!isRefusal(error) && host === served.host && made > served.at) isLost = true
       throw error
     }
   }

@@ -93,7 +93,9 @@ async function startService(env: NodeJS.ProcessEnv) {
     child.kill('SIGTERM')
     await exited
   })
-  exited.then(([code]) => stop(code ?? 1, `The service has ended.\n${FOLDER_HINT}`))
+  exited.then(([code]) =>
+    stop(code ?? 1, `The service has ended. Where it does not say why:\n${FOLDER_HINT}`),
+  )
   const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
   while (!(await isReady().catch(() => false))) await sleep(100)
 }

@@ -20,8 +20,8 @@ export async function startBench(seconds: number) {
   const servers = new Set<Server>()
 
   /** A new database; gives its address. */
-  async function createDatabase(name: string, template = 'template0') {
-    await server.unsafe(`create database ${name} template ${template}`)
+  async function createDatabase(name: string) {
+    await server.unsafe(`create database ${name} template template0`)
     const url = new URL(database.url)
     url.pathname = `/${name}`
     return url.href
@@ -34,8 +34,6 @@ export async function startBench(seconds: number) {
     /** How long a single measurement takes. */
     seconds,
     createDatabase,
-    /** A database with the same data, for a section that writes; no server may be running. */
-    copyData: (name: string) => createDatabase(name, 'llavero'),
     data: await readData(url),
     generator,
     /** Starts the service or a reference, on the seeded database unless `env` names another. */

@@ -8,12 +8,10 @@ import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 
 export interface LoadRequest {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  method?: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
-  body?: string | undefined
-  /** The status that a paced one is to be answered with, unless it is 200. */
-  status?: number
+  body?: string
 }
 
 interface Target {
@@ -92,15 +90,15 @@ async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind:
   return { answered: times.length, shed: 0, failed, failures: 'unexpected', seconds, times }
 }
 
-/** How long the answer took, in milliseconds; NaN for none with the status that is expected. */
+/** How long the answer took, in milliseconds; NaN for none or another than 200. */
 function time(url: string, request: LoadRequest, agent: http.Agent) {
-  const { method = 'GET', path, headers, body, status = 200 } = request
+  const { method = 'GET', path, headers, body } = request
   return new Promise<number>((done) => {
     const begin = performance.now()
     http
       .request(url + path, { method, headers, agent }, (response) => {
         response.resume().on('end', () => {
-          done(response.statusCode === status ? performance.now() - begin : Number.NaN)
+          done(response.statusCode === 200 ? performance.now() - begin : Number.NaN)
         })
       })
       .on('error', () => done(Number.NaN))

@@ -1,18 +1,17 @@
 /**
- * `npm run bench [-- --only map|login|matrix|lists|start] [--seconds N]`: measures the
- * compiled service beside references in the same run and prints tables in Markdown.
+ * `npm run bench [-- --only map|login|lists|start] [--seconds N]`: measures the
+ * compiled service beside references in the same run and prints tables.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startBench } from './bench.js'
-import { markdown } from './measure.js'
+import { print } from './measure.js'
 import { lists } from './sections/lists.js'
 import { login } from './sections/login.js'
 import { map } from './sections/map.js'
-import { matrix } from './sections/matrix.js'
 import { start } from './sections/start.js'
 
-const SECTIONS = { map, login, matrix, lists, start }
+const SECTIONS = { map, login, lists, start }
 
 const { values } = parseArgs({
   options: {
@@ -35,9 +34,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => bench.stop().finally(() => process.exit(1)))
 }
 try {
-  console.log(`# Benchmark\n\n${machine}\n`)
+  console.log(machine)
   for (const [, measure] of chosen) {
-    console.log(markdown(await measure(bench)))
+    print(await measure(bench))
   }
 } finally {
   await bench.stop()

@@ -56,25 +56,17 @@ export interface Section {
   rows: Record<string, string | number | Spread>[]
 }
 
-/** A section as Markdown. */
-export function markdown({ title, about, rows }: Section) {
-  const columns = Object.keys(rows[0] ?? {})
-  const table = [
-    `| ${columns.join(' | ')} |`,
-    `|${columns.map(() => '---|').join('')}`,
-    ...rows.map((row) => `| ${columns.map((column) => show(row[column] ?? '')).join(' | ')} |`),
-  ]
-  return `## ${title}\n\n${about}\n\n${table.join('\n')}\n`
+/** Prints a section as a table. */
+export function print({ title, about, rows }: Section) {
+  console.log(`\n${title}: ${about}`)
+  const shown = (row: Section['rows'][number]) =>
+    Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, show(cell)]))
+  console.table(rows.map(shown))
 }
 
 function show(cell: string | number | Spread) {
   if (typeof cell === 'string') return cell
-  if (typeof cell === 'number') return format(cell)
-  return `${format(cell.median)} (${format(cell.min)}–${format(cell.max)})`
-}
-
-/** Three significant digits. */
-function format(value: number) {
-  if (Number.isNaN(value)) return '?'
-  return value >= 100 ? Math.round(value).toLocaleString('en') : `${Number(value.toPrecision(3))}`
+  const round = (value: number) => Number(value.toPrecision(3))
+  if (typeof cell === 'number') return round(cell)
+  return `${round(cell.median)} (${round(cell.min)}–${round(cell.max)})`
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
-import http from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -61,7 +60,6 @@ export async function startServer(
 }
 
 export interface Generator {
-  pid: number
   /** Runs a job to its end; throws when a single request was not answered with 2xx. */
   run(job: Job): Promise<Load>
   stop(): Promise<void>
@@ -77,7 +75,6 @@ export function startGenerator(): Generator {
     waiting.delete(answer.id)
   })
   return {
-    pid: child.pid ?? 0,
     run: async (job) => {
       id += 1
       const load = await new Promise<Load>((done) => {
@@ -95,32 +92,21 @@ export function startGenerator(): Generator {
   }
 }
 
-/** Children that are to end; one that ends otherwise has a reason worth knowing. */
-const stopping = new WeakSet<ChildProcess>()
-
 function stopAtExit(child: ChildProcess) {
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
-  child.once('exit', (code, signal) => {
-    process.off('exit', kill)
-    if (!stopping.has(child)) console.error(`${child.spawnargs.join(' ')}: ${signal ?? code}`)
-  })
+  child.once('exit', () => process.off('exit', kill))
 }
 
 async function stop(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return
-  stopping.add(child)
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await exited
 }
 
 const answers = (url: string) =>
-  new Promise<boolean>((done) => {
-    http
-      .get(url, { agent: false }, (response) => {
-        response.resume()
-        done(response.statusCode === 200)
-      })
-      .on('error', () => done(false))
-  })
+  fetch(url, { headers: { connection: 'close' } }).then(
+    ({ ok }) => ok,
+    () => false,
+  )

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { ADMIN } from '../app.js'
 
 export interface Answer {
   status: number
@@ -41,17 +42,8 @@ function parse(received: string) {
   }
 }
 
-/** The environment that makes the first administrator, and what that user logs in with. */
-export const ADMIN = {
-  ADMIN_USERNAME: 'raiz',
-  ADMIN_PASSWORD: 'clave de prueba',
-  ADMIN_EMAIL: 'raiz@ejemplo.com',
-}
-export const CREDENTIALS = {
-  strNombreUsuario: ADMIN.ADMIN_USERNAME,
-  strPwd: ADMIN.ADMIN_PASSWORD,
-  captchaToken: 'humano',
-}
+/** What the first administrator logs in with. */
+export const CREDENTIALS = { ...ADMIN, captchaToken: 'humano' }
 
 /** Logs the first administrator in and gives the token. */
 export async function login(url: string): Promise<string> {

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PNG } from '../app.js'
-import { closeAtEnd } from '../cleanup.js'
+import { closeAtEnd, serve } from '../cleanup.js'
 import { ENDPOINTS, INTERNAL, NOT_READY, READY, usuario } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Answer, type Service, startService } from './service.js'
@@ -73,7 +72,7 @@ async function startRelay(to: number) {
     }
     client.resume()
   }
-  const server = createTcpServer({ pauseOnConnect: true }, (client) => {
+  const server = createServer({ pauseOnConnect: true }, (client) => {
     client.on('error', () => {})
     if (isCut) waiting.push(client)
     else link(client)
@@ -96,16 +95,13 @@ async function startRelay(to: number) {
 /** An image host that takes everything; `onUpload` is called before it answers. */
 async function startImageHost() {
   const host = { url: '', removals: 0, onUpload: () => {} }
-  const server = createServer(async (request, response) => {
+  host.url = await serve(async (request, response) => {
     await text(request)
     if (request.url?.endsWith('/upload')) host.onUpload()
     else host.removals += 1
     const answer = { public_id: 'usuarios_corp/x', secure_url: 'https://x.es/x.png', result: 'ok' }
     response.end(JSON.stringify(answer))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closeAtEnd(() => server.close())
-  host.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
   return host
 }
 

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cloneDatabase } from '../app.js'
+import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
+import { serve } from '../cleanup.js'
 import { COMPILED, killAll, start } from '../service.js'
-import { ADMIN, type Answer, CREDENTIALS, login, send } from './client.js'
+import { type Answer, CREDENTIALS, login, send } from './client.js'
 
 const hasProc = existsSync('/proc/self/fd')
 const unless = hasProc ? '' : ' (skipped: there is no /proc here)'
@@ -16,15 +16,10 @@ const CALLS = 20
 let service: Awaited<ReturnType<typeof start>>
 let token: string
 
-const hosts: Server[] = []
-
 /** A host that does with each request what `behave` says at that time. */
 async function startHost() {
   const host = { url: '', behave: (() => {}) as RequestListener }
-  const server = createServer((request, response) => host.behave(request, response))
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  hosts.push(server)
-  host.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  host.url = await serve((request, response) => host.behave(request, response))
   return host
 }
 
@@ -57,7 +52,6 @@ let images: Awaited<ReturnType<typeof startHost>>
 
 afterAll(async () => {
   await killAll()
-  for (const host of hosts) host.close().closeAllConnections()
 })
 
 beforeAll(async () => {
@@ -66,7 +60,7 @@ beforeAll(async () => {
   images = await startHost()
   service = await start(
     {
-      ...ADMIN,
+      ...ADMIN_ENV,
       DATABASE_URL: await cloneDatabase(),
       CAPTCHA_VERIFY_URL: captcha.url,
       CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${encodeURIComponent(images.url)}`,
@@ -157,9 +151,9 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
     }
     // Without a password, which would be hashed first.
     const body = {
-      strNombreUsuario: ADMIN.ADMIN_USERNAME,
+      strNombreUsuario: ADMIN.strNombreUsuario,
       idPerfil: 1,
-      strCorreo: ADMIN.ADMIN_EMAIL,
+      strCorreo: ADMIN.strCorreo,
       idEstadoUsuario: true,
       imagenBase64: `data:image/png;base64,${'A'.repeat(2 ** 20)}`,
     }

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
-import { cloneDatabase } from '../app.js'
+import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
 import { COMPILED, killAll, start } from '../service.js'
-import { ADMIN, login, send } from './client.js'
+import { login, send } from './client.js'
 import { startPgBouncer, through } from './pgbouncer.js'
 import { installed } from './program.js'
 
@@ -77,7 +77,7 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}
     await sql.unsafe('drop schema public cascade; create schema public')
     const pooler = await startPgBouncer(inject('serverUrl'), 2)
     const env = {
-      ...ADMIN,
+      ...ADMIN_ENV,
       DATABASE_URL: through(pooler, database),
       DATABASE_PREPARE: 'false',
       CAPTCHA_VERIFY_URL: captcha.url,
@@ -91,7 +91,7 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}
     const tokens = await Promise.all(replicas.map(({ address }) => login(address)))
     expect(tokens).toEqual(Array(3).fill(expect.stringMatching(/^ey/)))
     expect(await sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
-      { nombre: ADMIN.ADMIN_USERNAME },
+      { nombre: ADMIN.strNombreUsuario },
     ])
   })
 })

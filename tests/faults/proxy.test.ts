@@ -7,9 +7,9 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { freePort } from '../../src/dev/postgres.js'
-import { cloneDatabase } from '../app.js'
+import { ADMIN_ENV, cloneDatabase } from '../app.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
-import { ADMIN, login, send } from './client.js'
+import { login, send } from './client.js'
 import { installed, run } from './program.js'
 
 const CLIENTS = 20
@@ -142,7 +142,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     if (isMissing) return
     const database = await cloneDatabase()
     sql = postgres(database, { max: 1, onnotice: () => {} })
-    env = { ...ADMIN, DATABASE_URL: database, CAPTCHA_VERIFY_URL: captcha.url }
+    env = { ...ADMIN_ENV, DATABASE_URL: database, CAPTCHA_VERIFY_URL: captcha.url }
     ports.push(await freePort(), await freePort())
     const starts = ports.map((port) => start({ ...env, PORT: `${port}` }, COMPILED))
     replicas.push(...(await Promise.all(starts)))

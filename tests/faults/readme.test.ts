@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { ADMIN, testApp } from '../app.js'
+import { ADMIN_ENV, testApp } from '../app.js'
 
 const { app } = await testApp()
 
@@ -13,8 +13,7 @@ it('has a worked example that works as it stands', async () => {
     env: {
       PATH: process.env.PATH,
       URL: await app.listen({ host: '127.0.0.1', port: 0 }),
-      ADMIN_USERNAME: ADMIN.strNombreUsuario,
-      ADMIN_PASSWORD: ADMIN.strPwd,
+      ...ADMIN_ENV,
     },
   })
   const forbidden = '{"statusCode":403,"message":"No tiene permiso para realizar esta acción"}'

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { afterAll } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
-import { ADMIN } from '../app.js'
+import { ADMIN, ADMIN_ENV } from '../app.js'
+import { residentMb } from '../bench/measure.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
 
 export type Service = Awaited<ReturnType<typeof startService>>
@@ -22,9 +23,7 @@ export async function startService(env: Environment, program = COMPILED) {
   const process = await start(
     {
       CAPTCHA_VERIFY_URL: captcha.url,
-      ADMIN_USERNAME: ADMIN.strNombreUsuario,
-      ADMIN_PASSWORD: ADMIN.strPwd,
-      ADMIN_EMAIL: ADMIN.strCorreo,
+      ...ADMIN_ENV,
       LOGIN_RATE_LIMIT: '0',
       ...env,
     },
@@ -61,8 +60,7 @@ export async function startService(env: Environment, program = COMPILED) {
     /** Its open files and sockets, and its memory in MB. */
     resources: () => ({
       handles: readdirSync(`/proc/${pid}/fd`).length,
-      memory:
-        Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024,
+      memory: residentMb(pid),
     }),
   }
 }
