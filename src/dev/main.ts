@@ -93,9 +93,7 @@ async function startService(env: NodeJS.ProcessEnv) {
     child.kill('SIGTERM')
     await exited
   })
-  exited.then(([code]) =>
-    stop(code ?? 1, `The service has ended. Where it does not say why:\n${FOLDER_HINT}`),
-  )
+  exited.then(([code]) => stop(code ?? 1, `It has ended. Unless it said why:\n${FOLDER_HINT}`))
   const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
   while (!(await isReady().catch(() => false))) await sleep(100)
 }
