@@ -35,9 +35,6 @@ declare module 'fastify' {
 
 /** The longest request header, and with it the longest id in a path. */
 const MAX_HEADER = 16_384
-/** How long a request may take to come in, and its headers alone, in milliseconds. */
-const REQUEST_TIMEOUT = 120_000
-const HEADERS_TIMEOUT = 15_000
 
 /**
  * The whole service, not listening yet. Closing it ends the pool and the threads that it opened.
@@ -54,8 +51,9 @@ export async function buildApp(
     trustProxy: config.TRUST_PROXY,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: MAX_HEADER },
-    http: { maxHeaderSize: MAX_HEADER, headersTimeout: HEADERS_TIMEOUT },
-    requestTimeout: REQUEST_TIMEOUT,
+    // How long its headers may take to come in, and all of it, in milliseconds.
+    http: { maxHeaderSize: MAX_HEADER, headersTimeout: 15_000 },
+    requestTimeout: 120_000,
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,
     frameworkErrors: refuseRequest,

@@ -101,8 +101,9 @@ describe('headers', () => {
     expect(await post('e', spaced, null)).toMatchObject({ status: 200 })
     expect(await post('d', { 'sec-fetch-site': 'same-site' })).toMatchObject({ status: 200 })
     for (const method of ['GET', 'HEAD'] as const) {
-      const read = await call(method, '/api/perfil', undefined, { headers: site })
-      expect(read).toMatchObject({ status: 200 })
+      const read = (options: object) => call(method, '/api/perfil', undefined, options)
+      expect(await read({ headers: site })).toMatchObject({ status: 200 })
+      expect(Number((await read({ token: null })).headers['content-length'])).toBe(60)
     }
   })
 })

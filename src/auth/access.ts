@@ -156,12 +156,12 @@ const REFUSALS = {
 function documentAccess(route: RouteOptions) {
   const access = route.config?.access
   if (access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
-  // A HEAD route shares the schema of its GET.
-  if (!route.schema || route.method === 'HEAD') return
-  if (access === 'public') route.schema.security = []
   if (access !== 'public') {
     route.config = { ...route.config, failures: { ...REFUSALS, ...route.config?.failures } }
   }
+  // A HEAD route shares the schema of its GET.
+  if (!route.schema || route.method === 'HEAD') return
+  if (access === 'public') route.schema.security = []
   const text = describeAccess(access)
   route.schema.description = [route.schema.description, text].filter(Boolean).join(' ')
 }

@@ -14,8 +14,6 @@ const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 
 /** The longest user name, in characters. */
 const MAX_NAME = 255
-/** For the log: terminals obey them. */
-const CONTROL = /\p{Cc}/gu
 /** Client addresses whose login attempts are remembered. */
 const ADDRESSES = 100_000
 
@@ -52,8 +50,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     // Before fault is found with the body.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
-      if (isText(nombre))
-        request.who = { nombre: nombre.slice(0, MAX_NAME).replace(CONTROL, encodeURI) }
+      if (isText(nombre)) request.who = { nombre: nombre.slice(0, MAX_NAME) }
     },
     handler: async (request, { raw: client }) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
@@ -65,6 +62,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, client)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
+      request.target = id
       return {
         success: true as const,
         token: app.jwt.sign({ id, idPerfil, nombre, ...(ver > 0 && { ver }) }),

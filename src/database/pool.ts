@@ -69,8 +69,9 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
   const open = new Set<Connection>()
   const idle = new Set<Connection>()
   let hostIndex = 0
-  /** When a query has last succeeded, on which host; whether later connections to it have failed. */
+  /** When a query has last succeeded, and on which host. */
   let served = { at: Infinity, host: 0 }
+  /** Whether connections to that host that were made later have failed. */
   let isLost = false
 
   const settings: typeof SETTINGS = {

@@ -70,8 +70,8 @@ function toId(value: unknown) {
 }
 
 /** An id: a whole number or a numeric string, but 0; decodes to a number that fits the column. */
-export function Id(faults?: Faults) {
-  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description: 'Id' }
+export function Id(faults?: Faults, description = 'Id') {
+  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description }
   const find = (value: unknown) => {
     if (value === undefined || value === null || value === '') return 'missing'
     return wholeNumber(value) ? undefined : 'number'
@@ -80,7 +80,8 @@ export function Id(faults?: Faults) {
 }
 
 /** An id in the path, of which every fault has the one text `message`. */
-export const PathId = (message: string) => Id({ missing: message, number: message })
+export const PathId = (message: string, description: string) =>
+  Id({ missing: message, number: message }, description)
 
 /** A field of a body that may be left out, or be null, which says the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>

@@ -12,6 +12,10 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: Writable) {
     level,
     ...(stream && { stream }),
     serializers: { err: serializeError },
+    hooks: {
+      // JSON leaves these as they are, and terminals obey them.
+      streamWrite: (line: string) => line.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, encodeURI),
+    },
   }
 }
 

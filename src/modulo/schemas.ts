@@ -30,4 +30,4 @@ const NombreDeModulo = decoded(
 
 export const ModuloEnviado = Named('ModuloEnviado', { strNombreModulo: NombreDeModulo })
 
-export const ModuloParams = Type.Object({ id: PathId('ID de módulo inválido.') })
+export const ModuloParams = Type.Object({ id: PathId('ID de módulo inválido.', 'Id del módulo') })

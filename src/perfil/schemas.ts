@@ -37,4 +37,4 @@ export const PerfilEditado = Named('PerfilEditado', {
 })
 export type PerfilEditado = StaticDecode<typeof PerfilEditado>
 
-export const PerfilParams = Type.Object({ id: PathId('ID de perfil inválido') })
+export const PerfilParams = Type.Object({ id: PathId('ID de perfil inválido', 'Id del perfil') })

@@ -79,5 +79,7 @@ export const Matriz = Named('Matriz', {
   permisos: Omissible(Type.Array(Entrada)),
 })
 
-export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido') })
-export const DePerfilParams = Type.Object({ idPerfil: PathId('ID de perfil inválido') })
+export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido', 'Id del permiso') })
+export const DePerfilParams = Type.Object({
+  idPerfil: PathId('ID de perfil inválido', 'Id del perfil'),
+})

@@ -48,7 +48,7 @@ export type UsuarioVisto = Static<typeof UsuarioVisto>
 export const UsuarioFiltro = Type.Object({
   page: PageNumber,
   search: Search,
-  idPerfil: Type.Optional(Id()),
+  idPerfil: Type.Optional(Id({}, 'Id del perfil')),
   estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
@@ -102,4 +102,4 @@ export const UsuarioEditado = Named('UsuarioEditado', {
 })
 export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
 
-export const UsuarioParams = Type.Object({ id: PathId('ID de usuario inválido') })
+export const UsuarioParams = Type.Object({ id: PathId('ID de usuario inválido', 'Id del usuario') })
