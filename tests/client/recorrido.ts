@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-// Made from the service's document: see tests/client.test.ts.
+// Made from the service's document: see tests/faults/generated.test.ts.
 import type { components, paths } from './api.js'
 
 type Schemas = components['schemas']

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { expect, it } from 'vitest'
-import { ADMIN, testApp } from './app.js'
+import { ADMIN, testApp } from '../app.js'
 
-const FOLDER = fileURLToPath(new URL('client/', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../client/', import.meta.url))
 
 it('a client generated from the document compiles strictly and uses every operation', async () => {
   const { app } = await testApp()
