@@ -60,18 +60,19 @@ export default fp(async (app) => {
 })
 
 /**
- * Puts each schema with a title under `components`, once, with a reference wherever it is used; and
- * says as OpenAPI 3.1 does what may be null.
+ * Puts each schema with a title under `components`, once, and references where it is used, beside
+ * the literals that are possible there; says as OpenAPI 3.1 does what may be null.
  */
 const nameSchemas: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
   const schemas: Record<string, object> = {}
   const named = JSON.parse(JSON.stringify(paths), (_key, value) => {
-    const { title, nullable, ...schema } = Object(value)
+    const { title, nullable, literals, ...schema } = Object(value)
     if (nullable) return { ...schema, type: [schema.type, 'null'] }
     if (!title) return value
     schemas[title] = schema
-    return { $ref: `#/components/schemas/${title}` }
+    const $ref = `#/components/schemas/${title}`
+    return literals ? { allOf: [{ $ref }, literals] } : { $ref }
   })
   return { ...rest, paths: named, components: { ...rest.components, schemas } }
 }
@@ -107,10 +108,9 @@ export function documentFailures(route: RouteOptions) {
 
 /** The body of a route's failures with one status, which have one shape, and one of these texts. */
 function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, texts: string[]) {
-  const message = Type.Unsafe({ type: 'string', enum: texts })
-  const statusCode = Type.Unsafe({ type: 'integer', enum: [status] })
-  const literals = { ...(shape === 'status' && { statusCode }), message }
-  return Type.Intersect([BODIES[shape], Type.Object(literals)])
+  const code = shape === 'status' && { statusCode: { type: 'integer', enum: [status] } }
+  const properties = { ...code, message: { type: 'string', enum: texts } }
+  return { ...BODIES[shape], literals: { type: 'object', required: ['message'], properties } }
 }
 
 /** The failures that a route can have: by what it reads, and by what it declares. */
