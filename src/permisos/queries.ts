@@ -91,8 +91,7 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 
 /**
  * Replaces the whole matrix of a profile in one transaction. Throws the Failure `conflict` for an
- * unknown profile or module and for a module that stands twice, `forbidden` as insertPermiso;
- * nothing has changed then.
+ * unknown profile or module, `forbidden` as insertPermiso; nothing has changed then.
  */
 export async function replacePermisos(
   sql: Sql,

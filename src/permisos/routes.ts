@@ -165,6 +165,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
     handler: async (request) => {
       const { idPerfil, permisos = [] } = request.body
       request.target = idPerfil
+      // Told by the body alone, before anything is locked or asked.
+      if (new Set(permisos.map(({ idModulo }) => idModulo)).size < permisos.length) {
+        throw new Failure('conflict')
+      }
       await replacePermisos(sql, request.actor, idPerfil, permisos)
       return { success: true as const, message: 'Matriz actualizada correctamente' as const }
     },
