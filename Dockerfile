@@ -1,7 +1,7 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund && rm -rf /root/.npm
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
@@ -11,7 +11,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # No production dependency has an install script that it needs. Shell scripts, commands and source
 # maps that packages bring along have no use there.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf /root/.npm \
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && find node_modules \( -name '*.sh' -o -name '*.map' -o -name .bin -o -name .husky \) -prune \
     -exec rm -rf {} +
 

@@ -5,7 +5,7 @@ import { migrate } from './database/migrations.js'
 import { openConnection } from './database/pool.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
-/** In milliseconds: not ready before connections are refused, then until idle ones end, until exit. */
+/** In milliseconds: how long not ready but still open; how long idle connections stay; the whole stop. */
 const NOTICE = 500
 const IDLE_GRACE = 2000
 const EXIT_DEADLINE = 9000

@@ -6,7 +6,9 @@
 -- `p_actor`: {id, ver, modulo, accion, enforced}, the session as it was first looked at.
 --
 -- Writers never wait for each other in a circle, as all lock in one order: advisory locks, modules,
--- users, profiles by ascending id.
+-- users, profiles by ascending id. The advisory locks, in their order: 73055 with an id (one record),
+-- 7305511403 (the first administrator), 7305511404 (users), 7305511405 (names of modules),
+-- 7305511406 (modules: shared to write records, alone to rename or delete one).
 create or replace function begin_write(
   p_actor jsonb, p_perfiles integer[], out perfiles integer[], out limite jsonb
 )

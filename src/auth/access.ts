@@ -38,7 +38,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who is calling; there on every route that demands a session. */
     sesion: Sesion | null
-    /** The same for what the request writes; there on every route that demands a session. */
+    /** The caller as sql/functions/begin_write.sql checks it; there on the same routes. */
     actor: Actor
   }
 }

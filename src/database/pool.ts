@@ -105,7 +105,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     function close() {
       open.delete(connection)
       idle.delete(connection)
-      // Not what is still unsent later on, after a write that was answered.
+      // A reset drops what is unsent: it must not arrive later, after a write that was answered.
       socket?.resetAndDestroy()
     }
     // Its types leave `socket` out.
@@ -133,7 +133,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
       return rows
     } catch (error) {
       if (isRefusal(error)) idle.add(connection)
-      // What has befallen a connection may have befallen the others: not so where none was made.
+      // With one lost the idle ones may be too; one that was never made says nothing of them.
       else for (const { close } of isUnsent(error) ? [connection] : [connection, ...idle]) close()
       if (isUnsent(error) && host === hostIndex) hostIndex = (hostIndex + 1) % hosts.length
       if (!isRefusal(error) && host === served.host && made > served.at) isLost = true
@@ -189,7 +189,7 @@ export async function withDeadline<T>(
 const isRefusal = (error: unknown) =>
   isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
 
-/** Of no connection: to nobody, in time, to a primary (DESTROYED), while it starts, when it is full. */
+/** No connection was made: unreachable, too slow, a standby (DESTROYED), starting, or full. */
 const REFUSED = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 const UNSENT = [...REFUSED, 'CONNECT_TIMEOUT', 'CONNECTION_DESTROYED', '57P03', '53300']
 const isUnsent = (error: unknown) => UNSENT.includes((error as { code?: string }).code ?? '')

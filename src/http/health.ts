@@ -19,7 +19,7 @@ const healthRoutes: RoutePlugin = async (app) => {
     schema: { hide: true, response },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable', 'No disponible')
-      // Once for all who wait for it: anybody may ask.
+      // One query for all who ask meanwhile: anybody may.
       asked ??= app.sql`select require_primary()`
         .then(() => {})
         .finally(() => {

@@ -9,7 +9,7 @@ export const BODY_LIMIT = 64 * 1024
 export const SMALL_BODY_LIMIT = 16 * 1024
 export const MATRIX_BODY_LIMIT = 1024 * 1024
 
-/** Characters of a body beside its longest text, which take long to parse, and its quotes then. */
+/** The most JSON beside the longest text, as that is slow to parse, and the quotes looked at. */
 const MAX_JSON = 1024 * 1024
 const MAX_QUOTES = 1000
 /** Bytes of bodies above BODY_LIMIT at a time, of which each takes some four times its size. */
@@ -67,7 +67,7 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     const { bodyLimit } = request.routeOptions
     const { 'transfer-encoding': isUnknown, 'content-length': length = 0 } = request.headers
     const bytes = isUnknown ? bodyLimit : Number(length)
-    // One that is too large is not read at all.
+    // Fastify refuses one that is too large before it is read.
     if (bytes <= BODY_LIMIT || bytes > bodyLimit) return
     if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
     bodyBytes += bytes

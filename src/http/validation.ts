@@ -79,7 +79,7 @@ function listFailure(name: string, items: TObject, value: unknown) {
   return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 }
 
-/** Among them is one for each fault that a field can have. */
+/** Together they cause every fault that a field can have. */
 const FAULTY = [undefined, {}, [0], 'x', '\0', 'x'.repeat(10_000), 'data:image']
 
 /** All that the fields of a schema can be refused for. */
