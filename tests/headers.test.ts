@@ -41,15 +41,16 @@ describe('headers', () => {
     })
   })
 
-  it('cuts the port off a forwarded address', async () => {
+  it('cuts the port off a forwarded address, in the log too', async () => {
     const behind = await testApp({ TRUST_PROXY: 'loopback', LOGIN_RATE_LIMIT: '2' })
     const statuses = []
     for (const address of ['1.2.3.4:1', '1.2.3.4:2', '1.2.3.4', '[2001:db8::1]:5', '9.9.9.9:1']) {
       const headers = { 'x-forwarded-for': address }
-      const { status } = await behind.call('POST', '/api/auth/login', {}, { headers })
-      statuses.push(status)
+      statuses.push((await behind.call('POST', '/api/auth/login', {}, { headers })).status)
     }
     expect(statuses).toEqual([400, 400, 429, 400, 400])
+    const ips = behind.readLog().match(/(?<="ip":")[^"]+(?=.*"msg":"audit")/g)
+    expect(ips).toEqual(['127.0.0.1', ...Array(3).fill('1.2.3.4'), '2001:db8::1', '9.9.9.9'])
   })
 
   it('lets a listed origin in with credentials, and no other', async () => {

@@ -12,14 +12,9 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** A port behind an address, as some proxies add it: each connection would be another client. */
-const PORT = /(?<=^|[\s,])(?:\[([^\]]*)\]|(\d+(?:\.\d+){3}))(?::\d+)?(?=$|[\s,])/g
-
 /** Those headers for every answer; other origins are let in only where they are listed. */
 export default fp<{ origins: string[] }>(async (app, { origins }) => {
-  app.addHook('onRequest', async ({ raw: { headers } }, reply) => {
-    const forwarded = headers['x-forwarded-for']
-    if (forwarded) headers['x-forwarded-for'] = String(forwarded).replace(PORT, '$1$2')
+  app.addHook('onRequest', async (_request, reply) => {
     reply.headers(API_HEADERS)
   })
   if (origins.length > 0) {

@@ -37,7 +37,7 @@ function serializeError(error: unknown): LoggedError {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `ip`, which is not there to be read once the client has gone. */
+    /** `ip`, which can't be read any more once the client has gone. */
     clientIp: string
     /** Who is calling, as the audit line names it; null while nobody is known. */
     who: object | null
@@ -46,6 +46,9 @@ declare module 'fastify' {
   }
 }
 
+/** A port behind an address, as some proxies add it: each connection would be another client. */
+const FORWARDED_PORT = /(?<=^|[\s,])(?:\[([^\][,\s]*)\]|(\d+(?:\.\d+){3}))(?::\d+)?(?=$|[\s,])/g
+
 /**
  * One line for each request when it is answered, `aborted` where the client has not waited for it;
  * its id goes back as `x-request-id`. Health checks and metrics have one only where they fail.
@@ -53,6 +56,9 @@ declare module 'fastify' {
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
   app.addHook('onRequest', async (request, reply) => {
+    const { headers } = request.raw
+    const forwarded = headers['x-forwarded-for']
+    if (forwarded) headers['x-forwarded-for'] = String(forwarded).replace(FORWARDED_PORT, '$1$2')
     request.clientIp = request.ip
     reply.header('x-request-id', request.id)
   })
