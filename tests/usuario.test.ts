@@ -1,9 +1,10 @@
+import { connect } from 'node:net'
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { A, usuario } from './endpoints.js'
 
-const { app, call } = await testApp()
+const { app, call, adminToken, readLog } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
 const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
@@ -123,14 +124,14 @@ it('DELETE /api/usuario/:id deletes any number of times, but never oneself', asy
   expect(await send('DELETE', '1')).toEqual(A(409, 'No puede eliminar su propio usuario'))
 })
 
-it('hashes nothing for a client that has gone before its turn', async () => {
-  const here = { destroyed: false }
-  const gone = { destroyed: true }
-  const clients = [here, here, gone, gone, here]
-  const hashes = clients.map((client) =>
-    app.passwords.hash('una clave', client).catch(({ code }) => code),
-  )
-  const [first, , third, fourth, last] = await Promise.all(hashes)
-  expect([first, last]).toEqual(Array(2).fill(expect.stringMatching(/^\$2b\$10\$/)))
-  expect([third, fourth]).toEqual(['busy', 'busy'])
+it('hashes nothing for a client that has gone, all of whose requests came at once', async () => {
+  const body = JSON.stringify(usuario('nadie'))
+  const head = `Authorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\nHost: x`
+  const request = `POST /api/usuario HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const client = connect(Number(port))
+  client.write(request.repeat(50))
+  await expect.poll(app.passwords.waiting).toBeGreaterThan(20)
+  client.destroy()
+  await expect.poll(() => readLog().match(/"outcome":"busy"/g)?.length).toBeGreaterThan(20)
 })

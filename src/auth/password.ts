@@ -4,7 +4,7 @@ import { Piscina } from 'piscina'
 import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
-/** Who waits for a password, as its answer's stream: once it has gone, its turn is passed over. */
+/** Who waits for a password, as its connection: once it is closed, its turn is passed over. */
 type Client = { destroyed: boolean }
 
 /** Hashing and comparing of passwords, off the event loop. */

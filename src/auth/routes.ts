@@ -52,7 +52,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       const nombre = request.body?.strNombreUsuario
       if (isText(nombre)) request.who = { nombre: nombre.slice(0, MAX_NAME) }
     },
-    handler: async (request, { raw: client }) => {
+    handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.ip))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
@@ -60,7 +60,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
         throw new Failure('invalid', SIN_CREDENCIALES)
       }
-      const usuario = await authenticate(strNombreUsuario, strPwd, client)
+      const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
       request.target = id
       return {
