@@ -98,10 +98,8 @@ async function fillLog() {
   const forged = `${test.adminToken.slice(0, -4)}AAAA`
   tokens.push(forged)
   expect(await statusOf('GET', '/api/perfil', undefined, { token: forged })).toBe(401)
-  const bearer = { authorization: `Bearer ${test.adminToken}` }
-  expect(await statusOf('GET', '/api/perfil', undefined, { token: null, headers: bearer })).toBe(
-    200,
-  )
+  const bearer = { token: null, headers: { authorization: `Bearer ${test.adminToken}` } }
+  expect(await statusOf('GET', '/api/perfil', undefined, bearer)).toBe(200)
   expect(await statusOf('GET', `/api/perfil?search=${PASSWORD.slice(0, 6)}`)).toBe(200)
   expect(await statusOf('GET', `/no/existe?token=${test.adminToken}`)).toBe(404)
   await test.app.sql`alter table permisos_perfil rename to apartada`

@@ -37,14 +37,12 @@ declare module 'fastify' {
   }
 }
 
-type Message = FailureAnswer['message']
-
 /** Shape A, `{ statusCode, message }` (contract, section 7). */
-export const statusFailure = (status: number, message: Message = []) =>
+export const statusFailure = (status: number, message: FailureAnswer['message'] = []) =>
   ({ status, body: 'status', message }) satisfies FailureAnswer
 
 /** Shape B, `{ success: false, message }` (contract, section 7). */
-export const successFailure = (status: number, message: Message = []) =>
+export const successFailure = (status: number, message: FailureAnswer['message'] = []) =>
   ({ status, body: 'success', message }) satisfies FailureAnswer
 
 /**

@@ -45,9 +45,10 @@ function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
   const names = Object.keys(schema.properties)
   return (input: unknown): { value?: unknown; error?: Failure } => {
-    const value = isRecord(input) ? { ...input } : {}
-    const omitted = [null, part === 'querystring' ? '' : null]
-    for (const name of names) if (omitted.includes(value[name] as null)) delete value[name]
+    const sent = isRecord(input) ? input : {}
+    const omitted: unknown[] = [undefined, null, part === 'querystring' ? '' : null]
+    const given = names.filter((name) => !omitted.includes(sent[name]))
+    const value = Object.fromEntries(given.map((name) => [name, sent[name]]))
     if (!check.Check(value)) return { error: firstFailure(schema, value) }
     return { value: Value.Parse(['Clean', 'Decode'], schema, value) }
   }
