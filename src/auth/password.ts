@@ -27,7 +27,7 @@ const MAX_WAITING = 256
  *
  * Why threads: bcryptjs's own async form works on the event loop, and with 20 logins in flight all
  * other requests waited 8.5 s at p99. With threads that give way to the rest (password-worker.js)
- * it is 13 ms, 6 being the figure without logins, measured by `npm run bench -- --only login`.
+ * it is 11 ms, 7 being the figure without logins, measured by `npm run bench -- --only login`.
  */
 export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())
