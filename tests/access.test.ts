@@ -257,10 +257,15 @@ describe('rule 1: permission records', () => {
       permisos: [{ idModulo: ventas }, { ...beyond, idModulo }],
     })
     await expectRefused('POST', '/api/permisos/guardar-matriz', matriz(999_999))
-    expect((await attack('POST', '/api/permisos/guardar-matriz', matriz(ventas))).status).toBe(500)
-    expect(
-      (await attack('PUT', `/api/permisos/${mio?.id}`, { ...beyond, bitEliminar: 0 })).status,
-    ).toBe(200)
+    const tooMany = Array.from({ length: 10_001 }, (_, n) => ({ ...beyond, idModulo: n + 1 }))
+    for (const body of [matriz(ventas), { idPerfil: debil, permisos: tooMany }]) {
+      expect((await attack('POST', '/api/permisos/guardar-matriz', body)).status).toBe(500)
+    }
+    const { status } = await attack('PUT', `/api/permisos/${mio?.id}`, {
+      ...beyond,
+      bitEliminar: 0,
+    })
+    expect(status).toBe(200)
   })
 
   it('lets the caller grant and take what the own profile holds', async () => {
@@ -275,15 +280,10 @@ describe('rule 1: permission records', () => {
   it('lets the caller lower the own profile, and holds less from then on', async () => {
     const { propio, debil, ventas } = world
     const permisos = [{ idModulo: await moduloId('PERMISOS'), bitEditar: true }]
-    const lowered = await attack('POST', '/api/permisos/guardar-matriz', {
-      idPerfil: propio,
-      permisos,
-    })
-    expect(lowered.status).toBe(200)
-    await expectRefused('POST', '/api/permisos/guardar-matriz', {
-      idPerfil: debil,
-      permisos: [{ idModulo: ventas, bitConsulta: true }],
-    })
+    const lower = { idPerfil: propio, permisos }
+    expect((await attack('POST', '/api/permisos/guardar-matriz', lower)).status).toBe(200)
+    const raise = { idPerfil: debil, permisos: [{ idModulo: ventas, bitConsulta: true }] }
+    await expectRefused('POST', '/api/permisos/guardar-matriz', raise)
   })
 })
 

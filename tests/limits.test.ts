@@ -94,23 +94,24 @@ it('takes large bodies of 64 MiB together, and says so to one more', async () =>
   expect(await taking).toMatch(/^HTTP\/1.1 500 /)
 })
 
-/** As many texts as fit. */
-const keys = (bytes: number) => {
-  const all = Array.from({ length: bytes / 10 }, (_, n) => `"${n.toString(36)}":1`)
-  return `{${all.join(',').slice(0, bytes - 20)},"__proto__":1}`
+/** As many keys as fit, from the `from`th on. */
+const keys = (bytes: number, from = 0) => {
+  const all = Array.from({ length: (bytes - 20) / 10 }, (_, n) => `"${(from + n).toString(36)}":1`)
+  return `{${all.join(',')},"__proto__":1}`
 }
+const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.join()}]}`
+/** Entries with unknown keys of their own. */
+const entries = (length: number, bytes: number) =>
+  Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))
 const MIB = 1024 * 1024
 
 it.each([
   ['POST', '/api/auth/login', keys(16 * 1024), 400],
   ['POST', '/api/auth/login', '['.repeat(16 * 1024), 400],
   ['POST', '/api/permisos/guardar-matriz', `[${'{},'.repeat(MIB / 3 - 10)}{}]`, 400],
-  [
-    'POST',
-    '/api/permisos/guardar-matriz',
-    `{"idPerfil":1,"permisos":[${'{},'.repeat(MIB / 3 - 20)}{}]}`,
-    400,
-  ],
+  ['POST', '/api/permisos/guardar-matriz', matrix(Array(349_000).fill('{}')), 400],
+  ['POST', '/api/permisos/guardar-matriz', matrix(entries(3000, 330)), 500],
+  ['POST', '/api/permisos/guardar-matriz', matrix(entries(24_000, 30)), 500],
   ['POST', '/api/permisos/guardar-matriz', '['.repeat(MIB), 400],
   ['POST', '/api/permisos/guardar-matriz', keys(MIB), 400],
   ['POST', '/api/usuario', keys(10 * MIB), 500],

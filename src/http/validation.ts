@@ -65,17 +65,15 @@ function firstFailure(schema: TObject, value: Record<string, unknown>): Failure 
 function failuresOf({ properties, required = [] }: TObject, value: Record<string, unknown>) {
   return Object.entries(properties)
     .filter(([name]) => required.includes(name) || value[name] !== undefined)
-    .map(([name, schema]) =>
-      schema.items
-        ? listFailure(name, schema.items, value[name])
-        : fieldFailure(name, schema, value[name]),
-    )
+    .map(([name, schema]) => (schema.items ? listFailure : fieldFailure)(name, schema, value[name]))
     .filter((failure) => failure !== undefined)
 }
 
-function listFailure(name: string, items: TObject, value: unknown) {
+/** A list with more entries than there can be of what they name is a `conflict`. */
+function listFailure(name: string, { items, maxItems }: TSchema, value: unknown) {
   if (!Array.isArray(value)) return new Failure('malformed', `El campo ${name} debe ser una lista`)
   const entry = value.find((entry) => !Value.Check(items, entry))
+  if (entry === undefined) return value.length > maxItems ? new Failure('conflict') : undefined
   if (isRecord(entry)) return firstFailure(items, entry)
   return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 }

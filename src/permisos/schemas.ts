@@ -74,9 +74,12 @@ export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 export const Entrada = Named('EntradaDeMatriz', { idModulo: Id(), ...flags(Flag) })
 export type Entrada = StaticDecode<typeof Entrada>
 
+/** The most entries of a matrix: of complete ones its body has room for no more. */
+const MAX_ENTRADAS = 10_000
+
 export const Matriz = Named('Matriz', {
   idPerfil: Id({ missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO }),
-  permisos: Omissible(Type.Array(Entrada)),
+  permisos: Omissible(Type.Array(Entrada, { maxItems: MAX_ENTRADAS })),
 })
 
 export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido', 'Id del permiso') })
