@@ -63,9 +63,8 @@ function cloudinaryUrl(value: string) {
 function databaseUrl(value: string) {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(value)
   const [, head = '', hosts = '', tail = ''] = parts ?? []
-  const urls = hosts
-    .split(',')
-    .map((host) => parseUrl(`${head}${host}${tail}`, head.split('/')[0] ?? ''))
+  const [scheme = ''] = head.split('/')
+  const urls = hosts.split(',').map((host) => parseUrl(`${head}${host}${tail}`, scheme))
   const [url] = urls
   if (!url || !urls.every((url) => url?.hostname)) return undefined
   decodeURIComponent(url.username + url.password + url.pathname)

@@ -23,7 +23,7 @@ declare module '@fastify/jwt' {
   }
 }
 
-const VERIFY = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
+const verify = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
  * Signs and checks tokens: HS256 alone, `exp` demanded. A previous secret
@@ -35,15 +35,11 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
     await app.register(jwt, {
       secret: JWT_SECRET,
       sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
-      verify: VERIFY,
+      verify,
     })
     const keys = [app.jwt]
     if (JWT_SECRET_PREVIOUS) {
-      await app.register(jwt, {
-        secret: JWT_SECRET_PREVIOUS,
-        namespace: 'previous',
-        verify: VERIFY,
-      })
+      await app.register(jwt, { secret: JWT_SECRET_PREVIOUS, namespace: 'previous', verify })
       keys.push((app.jwt as unknown as { previous: JWT }).previous)
     }
 

@@ -30,9 +30,7 @@ export const mayHaveHappened = (error: unknown) =>
  */
 export function onConstraint(name: string, code: FailureCode, message?: string) {
   return (error: unknown): never => {
-    if (isPostgresError(error) && error.constraint_name === name) {
-      throw new Failure(code, message)
-    }
+    if (isPostgresError(error) && error.constraint_name === name) throw new Failure(code, message)
     throw error
   }
 }

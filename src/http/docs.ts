@@ -7,9 +7,6 @@ import { Named } from './envelopes.js'
 import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
 import { faultyFields } from './validation.js'
 
-const KEY = '<svg xmlns="http://www.w3.org/2000/svg"><text y="15" font-size="15">🔑</text></svg>'
-const ICON = { filename: 'llave.svg', rel: 'icon', type: 'image/svg+xml', sizes: '', content: KEY }
-
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
   await app.register(swagger, {
@@ -52,7 +49,7 @@ export default fp(async (app) => {
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    theme: { title: 'Llavero', favicon: [ICON] },
+    theme: { title: 'Llavero' },
     // Without the bar that another document could be opened with.
     uiConfig: { layout: 'BaseLayout', persistAuthorization: true },
   })
@@ -92,9 +89,7 @@ export function documentFailures(route: RouteOptions) {
   // A HEAD route shares the schema of its GET.
   if (schema?.hide || !schema?.response || method === 'HEAD') return
   const response = schema.response as Record<number, TSchema>
-  const failures = possibleFailures(route).map((failure) =>
-    renderFailure(failure, config?.failures),
-  )
+  const failures = possibleFailures(route).map((one) => renderFailure(one, config?.failures))
   for (const status of new Set([200, ...failures.map(({ status }) => status)])) {
     const done = [response[status] ?? []].flat()
     const own = failures.filter((failure) => failure.status === status)

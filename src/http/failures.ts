@@ -102,9 +102,8 @@ function asFailure(error: unknown): Failure {
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Failure('tooLarge')
-  return statusCode < 500
-    ? new Failure('unreadable')
-    : new Failure('unexpected', '', { cause: error })
+  if (statusCode < 500) return new Failure('unreadable')
+  return new Failure('unexpected', '', { cause: error })
 }
 
 /** For a path that can't be decoded, of which no route and no hook hears. */

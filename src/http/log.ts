@@ -25,14 +25,8 @@ function serializeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error', stack: '' }
   const { name, message, stack = '', cause } = error
   const { code, constraint_name: constraint } = error as { code?: string; constraint_name?: string }
-  return {
-    type: name,
-    message,
-    code,
-    constraint,
-    stack,
-    ...(cause === undefined ? {} : { cause: serializeError(cause) }),
-  }
+  const inner = cause === undefined ? {} : { cause: serializeError(cause) }
+  return { type: name, message, code, constraint, stack, ...inner }
 }
 
 declare module 'fastify' {
