@@ -32,7 +32,7 @@ async function send(method: string, path: string, body: string, sent: Sent = {})
     headers: {
       'content-type': type,
       ...(session && { cookie }),
-      ...(chunked ? {} : { 'content-length': Buffer.byteLength(body) }),
+      ...(chunked && { 'transfer-encoding': 'chunked' }),
     },
   })
   // What is left to send when the answer has come may find the connection closed.
@@ -162,6 +162,7 @@ it.each([
 ] as const)('PUT %s is told of its path before its body', async (path, wrongPath) => {
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
   expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
+  expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
   expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
   expect(await send('PUT', path, '{', { session: false })).toEqual(NO_SESSION)
 })

@@ -1,3 +1,4 @@
+import { pipeline, type Readable, Transform } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
@@ -12,6 +13,9 @@ export const MATRIX_BODY_LIMIT = 1024 * 1024
 /** The most JSON beside the longest text, as that is slow to parse, and the quotes looked at. */
 const MAX_JSON = 1024 * 1024
 const MAX_QUOTES = 1000
+/** Pieces of a body below this size are joined, so many at a time: each takes 400 bytes by itself. */
+const SMALL_PIECE = 1000
+const MAX_PIECES = 50
 /** Bytes of bodies above BODY_LIMIT at a time, of which each takes some four times its size. */
 const MAX_LARGE_BODIES = 64 * 1024 * 1024
 /** Requests that the service works on at a time, those whose bodies still come in left out. */
@@ -42,6 +46,19 @@ function longestText(body: string) {
   return Math.max(0, ...pieces.map((piece) => (/^[\s,:}\]]/.test(piece) ? 0 : piece.length)))
 }
 
+function joinPieces(payload: Readable) {
+  const pieces: Buffer[] = []
+  const joined = new Transform({
+    transform(piece, _encoding, done) {
+      const isKept = pieces.push(piece) < MAX_PIECES && piece.length < SMALL_PIECE
+      done(null, isKept ? undefined : Buffer.concat(pieces.splice(0)))
+    },
+    flush: (done) => done(null, Buffer.concat(pieces)),
+  })
+  // Unlike `pipe` it fails with the payload, when the client goes: else nobody would be told.
+  return pipeline(payload, joined, () => {})
+}
+
 /** Throws the Failure `busy` for too many requests or large bodies, or while the event loop is late. */
 export async function limitLoad(app: FastifyInstance, largestBody: number) {
   const inFlight = new Set<FastifyRequest>()
@@ -62,16 +79,19 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
   }
 
   app.addHook('onRequest', async (request) => enter(request))
-  app.addHook('preParsing', async (request) => {
+  app.addHook('preParsing', async (request, _reply, payload) => {
     inFlight.delete(request)
     const { bodyLimit } = request.routeOptions
     const { 'transfer-encoding': isUnknown, 'content-length': length = 0 } = request.headers
     const bytes = isUnknown ? bodyLimit : Number(length)
     // Fastify refuses one that is too large before it is read.
-    if (bytes <= BODY_LIMIT || bytes > bodyLimit) return
-    if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
-    bodyBytes += bytes
-    bodies.set(request, bytes)
+    if (bytes === 0 || bytes > bodyLimit) return payload
+    if (bytes > BODY_LIMIT) {
+      if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
+      bodyBytes += bytes
+      bodies.set(request, bytes)
+    }
+    return joinPieces(payload as Readable)
   })
   app.addHook('preValidation', async (request) => enter(request))
   app.addHook('onSend', async (request) => {
@@ -80,7 +100,8 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     bodies.delete(request)
     if (request.raw.complete) return
     // Its client may look at the answer only after it has sent all, and would else see a reset
-    // connection. Nobody is left to be answered where this fails.
-    await finished(request.raw.resume(), { writable: false }).catch(() => {})
+    // connection. Nobody is left to be answered where this fails. What is joined is not read any more,
+    // and would hold it up.
+    await finished(request.raw.unpipe().resume(), { writable: false }).catch(() => {})
   })
 }

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET, mapRequests, readData, seed } from '../bench/data.js'
@@ -14,6 +13,7 @@ import {
   startGenerator,
   startServer,
 } from '../bench/processes.js'
+import { during } from '../during.js'
 import { BUSY } from '../endpoints.js'
 import { SECRETS } from '../service.js'
 
@@ -80,22 +80,6 @@ async function get(path: string) {
   const ms = performance.now() - begin
   return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body, ms }
 }
-type Answer = Awaited<ReturnType<typeof get>>
-
-/** Asks again and again for as long as `load` takes. */
-async function during(load: Promise<unknown>, path: string) {
-  const answers: Answer[] = []
-  let isOver = false
-  const over = load.finally(() => {
-    isOver = true
-  })
-  while (!isOver) {
-    answers.push(await get(path))
-    await sleep(50)
-  }
-  await over
-  return answers
-}
 
 const rate = ({ seconds }: Load, count: number) => Math.round(count / seconds)
 
@@ -108,8 +92,8 @@ it('sheds ten times what it can do, and keeps the time of what it accepts', asyn
   const load = flood(TOO_MANY, SECONDS, true)
   const [over, live, lists] = await Promise.all([
     load,
-    during(load, '/health/live'),
-    during(load, '/api/perfil/list'),
+    during(load, () => get('/health/live')),
+    during(load, () => get('/api/perfil/list')),
   ])
   const memoryThen = residentMb(service.pid)
   console.log(
@@ -128,9 +112,8 @@ it('sheds ten times what it can do, and keeps the time of what it accepts', asyn
   const refused = lists.find(({ status }) => status !== 200)
   expect(refused).toEqual({ ...REFUSED, ms: expect.any(Number) })
   expect(lists.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
-  expect(live.filter(({ status, ms }) => status !== 200 || ms > HEALTH_LATENCY * slowness)).toEqual(
-    [],
-  )
+  const late = live.filter(({ status, ms }) => status !== 200 || ms > HEALTH_LATENCY * slowness)
+  expect(late).toEqual([])
   expect(memoryThen).toBeLessThan(MEMORY)
   expect(await get('/api/perfil/list')).toMatchObject({ status: 200 })
   await flood(CLIENTS, 2)

@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Asks again and again for as long as `others` take; gives what each one got. */
+export async function during<T>(others: Promise<unknown>, ask: () => Promise<T>): Promise<T[]> {
+  const answers: T[] = []
+  let isOver = false
+  const over = others.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    answers.push(await ask())
+    await sleep(20)
+  }
+  await over
+  return answers
+}
