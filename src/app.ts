@@ -74,9 +74,7 @@ export async function buildApp(
   parseJsonBodies(app)
   answerFailures(app)
   logRequests(app)
-  if (config.METRICS === 'true') {
-    await app.register(metrics, { waitingHashes: passwords.waiting })
-  }
+  if (config.METRICS === 'true') await app.register(metrics, { waitingHashes: passwords.waiting })
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   app.addHook('onRequest', async ({ is404 }) => {

@@ -4,8 +4,7 @@ import { onAnswered } from './log.js'
 
 /**
  * `GET /metrics` in Prometheus' text: the process itself (memory, CPU, handles, event-loop delay),
- * requests by route and status, the pool and the queue of hashes. Anybody who reaches it may read
- * it.
+ * requests by route and status, the pool and the queue of hashes. Whoever reaches it may read it.
  */
 export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) => {
   const registry = new Registry()

@@ -36,10 +36,9 @@ export function validateRequests(app: FastifyInstance) {
 }
 
 /**
- * Checks and decodes one part of a request. The Failure is that of the first field, in the order of
- * the schema, for whose fault the contract has a text; else that of the first one, which it names.
- * `null` for a field is as omitted, and so is the empty text in a query; what is no object has none
- * of the fields (contract, section 7).
+ * Checks and decodes one part of a request. The Failure is of the first field, in the order of the
+ * schema, for whose fault the contract (section 7) has a text; else of the first one, which it names.
+ * `null` is as omitted, and so is the empty text in a query; what is no object has no fields.
  */
 function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
@@ -69,7 +68,7 @@ function failuresOf({ properties, required = [] }: TObject, value: Record<string
     .filter((failure) => failure !== undefined)
 }
 
-/** A list with more entries than there can be of what they name is a `conflict`. */
+/** A list of more than its `maxItems` is a `conflict`. */
 function listFailure(name: string, { items, maxItems }: TSchema, value: unknown) {
   if (!Array.isArray(value)) return new Failure('malformed', `El campo ${name} debe ser una lista`)
   const entry = value.find((entry) => !Value.Check(items, entry))

@@ -74,7 +74,7 @@ export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 export const Entrada = Named('EntradaDeMatriz', { idModulo: Id(), ...flags(Flag) })
 export type Entrada = StaticDecode<typeof Entrada>
 
-/** The most entries of a matrix: of complete ones its body has room for no more. */
+/** The most entries of a matrix: with all five flags spelt out, 1 MiB has room for no more. */
 const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', {
