@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(killAll)
 
 /** The head of a POST, whose body comes in chunks where its length is not said. */
-function begin(path: string, length?: number) {
+function open(path: string, length?: number) {
   const type = { 'content-type': 'application/json' }
   const headers = { ...session, ...type, ...(length && { 'content-length': length }) }
   const request = httpRequest(service.address + path, { method: 'POST', agent: false, headers })
@@ -55,7 +55,7 @@ function post(name: string) {
   const user = { strNombreUsuario: name, idPerfil: 1, strPwd: 'x', strCorreo: `${name}@x.es` }
   const imagenBase64 = 'data:image/png;base64,'
   const head = JSON.stringify({ ...user, imagenBase64 }).slice(0, -2)
-  const request = begin('/api/usuario', head.length + image.length + 2)
+  const request = open('/api/usuario', head.length + image.length + 2)
   request.write(head)
   request.write(image)
   request.end('"}')
@@ -86,12 +86,12 @@ function peakMb() {
 describe.skipIf(process.platform !== 'linux')('memory', () => {
   it('has little more than the body in it, whatever pieces that comes in', async () => {
     const before = peakMb()
-    const small = begin('/api/permisos/guardar-matriz')
+    const small = open('/api/permisos/guardar-matriz')
     const [socket] = await once(small, 'socket')
     socket.write(`${'1\r\n \r\n'.repeat(1024 * 1024 - 2)}2\r\n{}\r\n0\r\n\r\n`)
     expect(await answerTo(small)).toMatchObject({ status: 400 })
     // Far more than a logout may have, and more to come.
-    const large = Array.from({ length: 60 }, () => begin('/api/auth/logout'))
+    const large = Array.from({ length: 60 }, () => open('/api/auth/logout'))
     for (const request of large) request.on('error', () => {}).write(Buffer.alloc(3_000_000))
     await sleep(2000)
     for (const request of large) request.destroy()
