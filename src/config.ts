@@ -68,15 +68,33 @@ function databaseUrl(value: string) {
   const [url] = urls
   if (!url || !urls.every((url) => url?.hostname)) return undefined
   decodeURIComponent(url.username + url.password + url.pathname)
-  // The service works on the primary alone.
-  url.searchParams.delete('target_session_attrs')
+  const tls = tlsMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl') ?? 'disable')
+  if (!tls) return undefined
+  // The service sees to these itself: it works on the primary alone, and begins TLS.
+  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) url.searchParams.delete(name)
   return {
     url: url.href,
+    tls,
     hosts: urls.map((url) => ({
       host: url?.hostname.replace(/^\[|\]$/g, '') ?? '',
       port: Number(url?.port || 5432),
     })),
   }
+}
+
+/** What PostgreSQL's `sslmode` means for a connection: whether to encrypt, and whom to believe. */
+function tlsMode(sslmode: string) {
+  const MODES = {
+    disable: 'off',
+    false: 'off',
+    allow: 'unverified',
+    prefer: 'preferred',
+    require: 'unverified',
+    true: 'verified',
+    'verify-ca': 'verified',
+    'verify-full': 'verified',
+  } as const
+  return Object.hasOwn(MODES, sslmode) ? MODES[sslmode as keyof typeof MODES] : undefined
 }
 
 function isProxyRange(item: string) {

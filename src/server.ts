@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError, loadConfig } from './config.js'
+import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
-import { openConnection } from './database/pool.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
 /** In milliseconds: how long not ready but still open; how long idle connections stay; the whole stop. */
@@ -32,12 +32,12 @@ async function start(config: Config) {
   // is imported, and throws at one that it does not like.
   const { buildApp } = await import('./app.js')
   const app = await buildApp(config)
-  const connection = await openConnection(config)
-  const applied = await migrate(connection)
+  const connection = await openPrimary(config)
+  const applied = await migrate(connection.driver)
+  await connection.end()
   if (applied) app.log.info({ applied }, 'database is up to date')
   else app.log.warn('the schema is newer than this release: nothing is changed')
-  await ensureAdministrador(connection, app, config)
-  await connection.end()
+  await ensureAdministrador(app.sql, app, config)
   await app.listen({ host: config.HOST, port: config.PORT })
   return app
 }

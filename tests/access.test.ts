@@ -13,8 +13,7 @@ const ALL = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetall
 const SYSTEM = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS']
 
 const service = await testApp()
-const { app, call } = service
-const { sql } = app
+const { app, call, sql } = service
 
 /** What an attacker starts from: profiles, users and modules, made anew for every test. */
 let world: Awaited<ReturnType<typeof makeWorld>>

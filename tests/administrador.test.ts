@@ -10,11 +10,10 @@ const ADMIN = {
   strCorreo: 'raiz@ejemplo.com',
 }
 
-const { app, call, readLog } = await testApp()
-const { sql } = app
+const { app, call, readLog, sql } = await testApp()
 const ensure = (changes: object = {}) => {
   const { strNombreUsuario, strPwd, strCorreo } = { ...ADMIN, ...changes }
-  return ensureAdministrador(sql, app, {
+  return ensureAdministrador(app.sql, app, {
     ADMIN_USERNAME: strNombreUsuario,
     ADMIN_PASSWORD: strPwd,
     ADMIN_EMAIL: strCorreo,

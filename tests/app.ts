@@ -62,7 +62,8 @@ export async function cloneDatabase() {
 
 /**
  * The production application on a database, a captcha host and an image host of its own, with an
- * administrator (ADMIN) and that user's token. `env` overrides single environment variables.
+ * administrator (ADMIN) and that user's token. `sql` is a way to the database beside the application's
+ * own. `env` overrides single environment variables.
  */
 export async function testApp(env: Record<string, string> = {}) {
   const captcha = await startCaptcha()
@@ -84,8 +85,14 @@ export async function testApp(env: Record<string, string> = {}) {
   })
   const app = await buildApp(config, { logStream })
   await ensureAdministrador(app.sql, app, ADMIN_ENV)
+  const sql = postgres(config.DATABASE_URL.url, {
+    max: 2,
+    prepare: config.DATABASE_PREPARE === 'true',
+    onnotice: () => {},
+  })
   closeAtEnd(async () => {
     await app.close()
+    await sql.end()
     await Promise.all([captcha.close(), images.close()])
   })
 
@@ -122,5 +129,5 @@ export async function testApp(env: Record<string, string> = {}) {
   let adminToken: string | null = null
   adminToken = await login(ADMIN.strNombreUsuario, ADMIN.strPwd)
 
-  return { app, config, call, login, adminToken, captcha, images, readLog: () => log }
+  return { app, sql, config, call, login, adminToken, captcha, images, readLog: () => log }
 }

@@ -36,7 +36,11 @@ describe('loadConfig', () => {
   it('has the documented defaults', () => {
     expect(load()).toEqual({
       ...NEEDED,
-      DATABASE_URL: { url: NEEDED.DATABASE_URL, hosts: [{ host: 'db.local', port: 5432 }] },
+      DATABASE_URL: {
+        url: NEEDED.DATABASE_URL,
+        hosts: [{ host: 'db.local', port: 5432 }],
+        tls: 'off',
+      },
       CLOUDINARY_URL: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
       CAPTCHA_VERIFY_URL: 'https://www.google.com/recaptcha/api/siteverify',
       HOST: '0.0.0.0',
@@ -104,6 +108,7 @@ describe('loadConfig', () => {
       [
         ...['mysql://u:p@h/d', 'localhost:5432', 'postgres://', 'x', 'xpostgres://h/d'],
         ...['postgres://u:p@h1,,h2/d', 'postgres://u:p@h1,h2:65536/d', 'postgres://u:p@[::1/d'],
+        ...['postgres://u:p@h/d?sslmode=si'],
       ],
     ],
     ['JWT_SECRET', ['x'.repeat(32)], ['x'.repeat(31)]],
@@ -186,6 +191,19 @@ describe('loadConfig', () => {
     const message = refusal({ ...NEEDED, ...admin, [name]: value })
     expect(named(message)).toEqual([name])
     expect(message).not.toContain(value)
+  })
+
+  it.each([
+    ['', 'off'],
+    ['?sslmode=disable', 'off'],
+    ['?sslmode=prefer', 'preferred'],
+    ['?sslmode=require', 'unverified'],
+    ['?ssl=true', 'verified'],
+    ['?sslmode=verify-full&application_name=x', 'verified'],
+  ])('reads from DATABASE_URL%s that TLS is %s', (query, tls) => {
+    const { DATABASE_URL } = load({ DATABASE_URL: `${NEEDED.DATABASE_URL}${query}` })
+    expect(DATABASE_URL.tls).toBe(tls)
+    expect(DATABASE_URL.url).not.toContain('ssl')
   })
 
   it('echoes no value, whatever is wrong', () => {

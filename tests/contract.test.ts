@@ -627,7 +627,7 @@ const ENDPOINTS = Object.keys(CONTRACT)
 const GUARDED = ENDPOINTS.filter((endpoint) => endpoint !== 'POST /api/auth/login')
 
 const service = await testApp()
-const { sql } = service.app
+const { sql } = service
 const [{ strPwd }] = await sql<[{ strPwd: string }]>`select "strPwd" from usuario`
 
 /** Makes the rows what every test starts from. */

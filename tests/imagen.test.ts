@@ -35,7 +35,7 @@ describe('the image', () => {
   beforeEach(async () => {
     service ??= await testApp()
     images = service.images
-    await service.app.sql`delete from usuario where id > 1`
+    await service.sql`delete from usuario where id > 1`
     images.uploads.length = 0
     images.destroyed.length = 0
   })
@@ -77,7 +77,7 @@ describe('the image', () => {
 
   it('is not removed where the service has not uploaded it', async () => {
     const { id } = await create(EVA)
-    await service.app.sql`update usuario set "imagenUrl" = 'https://otro/x.png' where id = ${id}`
+    await service.sql`update usuario set "imagenUrl" = 'https://otro/x.png' where id = ${id}`
     await service.call('DELETE', `/api/usuario/${id}`)
     const ana = await create(ANA)
     await service.call('DELETE', `/api/usuario/${ana.id}`)
@@ -101,7 +101,7 @@ describe('the image', () => {
     ['an update when the database fails', 'PUT', 'ana', { strNumeroCelular: '13' }, NOT_UPDATED],
     ['an update of nobody', 'PUT', 999_999, {}, { status: 200, body: { success: true } }],
   ] as const)('is removed again after %s', async (_, method, id, changes, expected) => {
-    const { sql } = service.app
+    const { sql } = service
     await sql`alter table usuario drop constraint if exists falla`
     await sql`alter table usuario add constraint falla check ("strNumeroCelular" <> '13')`
     await create(EVA)
@@ -186,7 +186,7 @@ describe('a host', () => {
       await expect.poll(() => urls().toSorted()).toEqual(['destroy', 'destroy', 'upload', 'upload'])
       const [uploaded] = ids()
       expect(ids()).toContain(`usuarios_corp/${uploaded}`)
-      expect(await service.app.sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
+      expect(await service.sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
         { nombre: 'raiz' },
       ])
     },

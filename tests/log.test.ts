@@ -74,7 +74,7 @@ async function fillLog() {
   expect(await statusOf('POST', '/api/usuario', { ...usuario('eva'), idPerfil: 999 })).toBe(500)
   expect(await statusOf('POST', '/api/modulo', { strNombreModulo: 'perfil' })).toBe(200)
   // A violation that the code does not know: the unexpected failure.
-  await test.app.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
+  await test.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
   expect(await statusOf('POST', '/api/usuario', usuario('iris'))).toBe(500)
   expect(await statusOf('PUT', '/api/usuario/2', usuario('iris'))).toBe(500)
   // The image host refuses our signature, and quotes what was signed.
@@ -102,9 +102,9 @@ async function fillLog() {
   expect(await statusOf('GET', '/api/perfil', undefined, bearer)).toBe(200)
   expect(await statusOf('GET', `/api/perfil?search=${PASSWORD.slice(0, 6)}`)).toBe(200)
   expect(await statusOf('GET', `/no/existe?token=${test.adminToken}`)).toBe(404)
-  await test.app.sql`alter table permisos_perfil rename to apartada`
+  await test.sql`alter table permisos_perfil rename to apartada`
   expect(await statusOf('GET', '/api/permisos')).toBe(500)
-  await test.app.sql`alter table apartada rename to permisos_perfil`
+  await test.sql`alter table apartada rename to permisos_perfil`
 }
 await fillLog()
 

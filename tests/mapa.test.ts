@@ -3,7 +3,7 @@ import { testApp } from './app.js'
 
 const one = await testApp()
 const two = await testApp({ DATABASE_URL: one.config.DATABASE_URL.url })
-const { sql } = one.app
+const { sql } = one
 const { data: modulos } = (await one.call('GET', '/api/modulo/list')).body
 const idModulo: number = modulos[0].id
 const { id: permisosModulo } = modulos.find(

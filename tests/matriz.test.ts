@@ -16,17 +16,17 @@ beforeAll(async () => {
   }
   modulos = (await test.call('GET', '/api/modulo/list')).body.data
   // A pause between the delete and the insert of a replace: what can come in between, does.
-  await test.app.sql`
+  await test.sql`
     create function pausa() returns trigger language plpgsql
     as 'begin perform pg_sleep(0.003); return null; end'
   `
-  await test.app.sql`
+  await test.sql`
     create trigger pausa after delete on permisos_perfil execute function pausa()
   `
 })
 
 async function insertPerfil(nombre: string): Promise<number> {
-  const [perfil] = await test.app.sql`
+  const [perfil] = await test.sql`
     insert into perfil ("strNombrePerfil") values (${nombre}) returning id
   `
   return perfil?.id
@@ -125,7 +125,7 @@ describe('concurrent writers of one matrix', () => {
     const idPerfil = await insertPerfil('Con sueltos')
     await save(idPerfil, 1)
     const anyRow = async (n: number) => {
-      const rows = await test.app.sql`
+      const rows = await test.sql`
         select id, "idModulo" from permisos_perfil where "idPerfil" = ${idPerfil} order by id
       `
       return rows[n % Math.max(1, rows.length)] ?? { id: 1_000_000, idModulo: 1 }

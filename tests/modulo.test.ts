@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { B } from './endpoints.js'
 
-const { app, call, readLog } = await testApp()
+const { call, readLog, sql } = await testApp()
 
 const get = async (path: string) => {
   const { status, body } = await call('GET', path)
@@ -11,12 +11,12 @@ const get = async (path: string) => {
 }
 const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
 
-await app.sql`
+await sql`
   insert into modulo (id, "strNombreModulo") overriding system value
   select n, case when n % 2 = 0 then 'ALMACÉN ' else 'CAJA ' end || n
   from generate_series(5, 17) n order by n % 5
 `
-await app.sql`alter table modulo alter id restart with 18`
+await sql`alter table modulo alter id restart with 18`
 
 it('GET /api/modulo pages by 5, the newest first', async () => {
   expect(ids((await get('/api/modulo')).data)).toEqual([17, 16, 15, 14, 13])
@@ -119,12 +119,12 @@ describe('DELETE /api/modulo/:id', () => {
 
 it('is renamed and deleted within the time limit, whoever has records for it', async () => {
   const { data } = (await call('POST', '/api/modulo', { strNombreModulo: 'de todos' })).body
-  await app.sql`insert into perfil ("strNombrePerfil") select n from generate_series(1, 40000) n`
-  await app.sql`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+  await sql`insert into perfil ("strNombrePerfil") select n from generate_series(1, 40000) n`
+  await sql`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
     select id, ${data.id}, true from perfil`
   const url = `/api/modulo/${data.id}`
   for (const [method, body] of [['PUT', { strNombreModulo: 'otro nombre' }], ['DELETE']] as const) {
     expect(await call(method, url, body)).toMatchObject({ status: 200, body: { success: true } })
   }
-  expect(await app.sql`select from permisos_perfil where "idModulo" = ${data.id}`).toEqual([])
+  expect(await sql`select from permisos_perfil where "idModulo" = ${data.id}`).toEqual([])
 })

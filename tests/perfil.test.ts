@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { A, ALL, usuario } from './endpoints.js'
 
-const { app, call } = await testApp()
-const { sql } = app
+const { call, sql } = await testApp()
 
 const get = async (path: string) => {
   const { status, body } = await call('GET', path)

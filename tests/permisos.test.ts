@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 
-const { app, call } = await testApp()
-const { sql } = app
+const { call, sql } = await testApp()
 await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
 await sql`insert into modulo ("strNombreModulo") select 'M' || n from generate_series(5, 9) n`
 

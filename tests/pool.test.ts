@@ -6,65 +6,50 @@ import { afterAll, afterEach, expect, it } from 'vitest'
 import { loadConfig } from '../src/config.js'
 import { openPool, type Pool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
+import { startDatabaseProxy } from './database-proxy.js'
 import { SECRETS } from './service.js'
 
 const NO_ANSWER = 'the database has not answered in time'
+const NOT_SENT = 'the statement was not sent to the database'
 
 const database = new URL(await cloneDatabase())
 const direct = postgres(database.href, { max: 1, onnotice: () => {} })
 await direct`create table nota (n integer)`
 
-/** A way to the database; `accept` says what becomes of new connections. */
-const clients = new Set<Socket>()
-function forward(client: Socket) {
-  const server = net.connect(Number(database.port), database.hostname)
-  client.pipe(server).pipe(client)
-  server.on('error', () => {})
-  client.on('close', () => server.destroy())
-}
-let accept = forward
-const proxy = net.createServer((client) => {
-  clients.add(client)
-  client.on('error', () => {})
-  client.on('close', () => clients.delete(client))
-  accept(client)
-})
-proxy.listen(0, '127.0.0.1')
-await once(proxy, 'listening')
-const port = (proxy.address() as AddressInfo).port
-const url = new URL(database)
-url.host = `127.0.0.1:${port}`
-
+const proxy = await startDatabaseProxy(database)
 const pools: Pool[] = []
-/** The hosts that pools have told of as serving again. */
-const served: unknown[] = []
-const info = (host: unknown) => served.push(host)
-function open(max = 1, DATABASE_URL = url.href) {
+/** The log lines of the pools: what happened, and to which host. */
+const logged: [message: string, host: unknown][] = []
+const write = ({ host, port }: any, message: string) => logged.push([message, { host, port }])
+
+function open(max = 1, DATABASE_URL = proxy.url.href) {
   const env = { ...SECRETS, DATABASE_URL, DATABASE_POOL_MAX: String(max) }
-  const pool = openPool(loadConfig(env), { info })
+  const pool = openPool(loadConfig(env), { info: write, error: write } as any)
   pools.push(pool)
   return pool
 }
-/** From now on nothing comes through, and nobody is told. */
-function cut() {
-  accept = () => {}
-  for (const client of clients) client.unpipe().removeAllListeners('data')
-}
+
+/** The message with which a statement fails. */
+const failure = (statement: PromiseLike<unknown>): Promise<string> =>
+  Promise.resolve(statement).then(
+    () => 'it did not fail',
+    ({ message }) => message,
+  )
 
 afterEach(async () => {
-  accept = forward
-  for (const client of clients) client.destroy()
+  proxy.serve()
+  proxy.cut()
   for (const pool of pools.splice(0)) await pool.end()
-  served.length = 0
+  logged.length = 0
 })
 afterAll(async () => {
-  proxy.close()
+  await proxy.stop()
   await direct.end()
 })
 
-it('makes fragments and names as postgres.js does, and sends a query once', async () => {
+it('puts a statement into another one as a part of its text, and sends each one once', async () => {
   const sql = open()
-  const insert = sql`insert into nota ${sql`(${sql('n')}) values (${7})`} returning n`
+  const insert = sql`insert into nota ${sql`(n) values (${7})`} returning n`
   expect(await insert).toEqual([{ n: 7 }])
   expect(await insert.catch(() => {})).toEqual([{ n: 7 }])
   expect(await sql`delete from nota where n = 7 returning n`).toEqual([{ n: 7 }])
@@ -82,12 +67,16 @@ it('lets a query that waits for a lock delay nobody who has a free connection', 
   expect(Math.max(...times)).toBeLessThan(await slow)
 })
 
-it('has more queries than connections wait, and says how many', async () => {
+it('lets statements beyond its size wait, in their order, and counts both kinds', async () => {
   const sql = open(2)
-  const all = Promise.all(Array.from({ length: 5 }, () => sql`select pg_sleep(0.1)`))
-  await sleep(20)
-  expect(sql.usage()).toEqual({ running: 2, waiting: 3 })
-  await all
+  const finished: number[] = []
+  const all = Array.from({ length: 6 }, async (_, n) => {
+    await sql`select pg_sleep(${0.1 + n / 100})`
+    finished.push(n)
+  })
+  await expect.poll(() => sql.usage(), { interval: 5 }).toEqual({ running: 2, waiting: 4 })
+  await Promise.all(all)
+  expect(finished).toEqual([0, 1, 2, 3, 4, 5])
   expect(sql.usage()).toEqual({ running: 0, waiting: 0 })
   const sessions = await direct`
     select count(*)::integer as n from pg_stat_activity
@@ -96,119 +85,183 @@ it('has more queries than connections wait, and says how many', async () => {
   expect(sessions).toEqual([{ n: 2 }])
 })
 
-it('fails in time where all goes silent, and is back with what comes next', async () => {
+it('answers rightly after a statement that failed when it had sent rows', async () => {
+  const sql = open()
+  const late = sql`select 1 / (1000 - n) as n from generate_series(1, 2000) as n`
+  await expect(late).rejects.toMatchObject({ code: '22012' })
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+})
+
+it('keeps its connection after a violated constraint and after a refusal of our own', async () => {
+  const sql = open()
+  await direct.unsafe(`
+    create table unica (n integer primary key);
+    create function niega() returns void language plpgsql as $$ begin
+      raise exception using errcode = 'LL403';
+    end $$
+  `)
+  const session = () => sql`select pg_backend_pid() as pid`
+  const before = await session()
+  await sql`insert into unica values (1)`
+  await expect(sql`insert into unica values (1)`).rejects.toMatchObject({ code: '23505' })
+  await expect(sql`select niega()`).rejects.toMatchObject({ code: 'LL403' })
+  expect(await session()).toEqual(before)
+})
+
+it('fails in time when the network goes silent, and works with what comes next', async () => {
   const sql = open(3)
   await Promise.all([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
-  cut()
+  proxy.silence()
   const begin = performance.now()
-  const answers = Array.from({ length: 9 }, () => sql`select 1`.catch(({ message }) => message))
-  expect(new Set(await Promise.all(answers))).toEqual(new Set([NO_ANSWER]))
+  const failures = await Promise.all(Array.from({ length: 9 }, () => failure(sql`select 1`)))
   expect(performance.now() - begin).toBeLessThan(5000)
-  accept = forward
+  expect(failures.filter((message) => message === NO_ANSWER)).toHaveLength(3)
+  expect(failures.filter((message) => message.startsWith(NOT_SENT))).toHaveLength(6)
+  proxy.serve()
   expect(await sql`select 2 as n`).toEqual([{ n: 2 }])
 })
 
-it('never sends what it has given up while its connection was made', async () => {
+it('never sends a statement that it has given up while it opened a connection', async () => {
   const sql = open()
-  const heard: Socket[] = []
-  accept = (client) => heard.push(client)
-  await expect(sql`insert into nota values (1)`).rejects.toThrow()
-  for (const client of heard) if (!client.destroyed) forward(client)
-  accept = forward
+  proxy.silence()
+  expect(await failure(sql`insert into nota values (1)`)).toContain(NOT_SENT)
+  proxy.serve()
   expect(await sql`select n from nota`).toEqual([])
 })
 
-it('waits for a server that is about to come, and for no longer than it may', async () => {
-  const sql = open(
-    1,
-    `postgres://x@127.0.0.1:1,127.0.0.1:${port}/x`
-      .replace('x@', `${url.username}:${url.password}@`)
-      .replace(/x$/, url.pathname.slice(1)),
-  )
+it('goes on to the next host when one refuses its connections', async () => {
+  const hosts = `127.0.0.1:1,${proxy.url.host}`
+  const sql = open(1, proxy.url.href.replace(proxy.url.host, hosts))
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
-  expect(served).toEqual([])
-  const nowhere = open(1, 'postgres://x:x@127.0.0.1:1/x')
+  expect(logged).toEqual([])
+})
+
+it('rejects a statement that it could not send with the last reason that is known', async () => {
+  const sql = open(1, 'postgres://x:x@127.0.0.1:1/x')
   const begin = performance.now()
-  await expect(nowhere`select 1`).rejects.toThrow('ECONNREFUSED')
+  expect(await failure(sql`select 1`)).toContain('ECONNREFUSED')
   expect(performance.now() - begin).toBeLessThan(5000)
 })
 
-it('tries a host that lets in and closes no more than ten times a second', async () => {
-  const sql = open()
-  let tries = 0
-  accept = (client) => {
-    tries += 1
-    client.end()
-  }
-  await expect(sql`select 1`).rejects.toThrow()
-  expect(tries).toBeLessThan(50)
+it('fails at once when the server refuses the user', async () => {
+  const url = new URL(proxy.url)
+  url.username = 'nadie'
+  url.password = 'x'
+  const begin = performance.now()
+  expect(await failure(open(1, url.href)`select 1`)).toContain('nadie')
+  expect(performance.now() - begin).toBeLessThan(2000)
 })
 
-it('tells once, and of which host, when it is served again', async () => {
+it('tries a host that closes new connections no more than ten times a second', async () => {
+  const sql = open()
+  const before = proxy.connections()
+  proxy.refuse()
+  expect(await failure(sql`select 1`)).toContain(NOT_SENT)
+  expect(proxy.connections() - before).toBeLessThan(50)
+})
+
+it('logs once that the database is lost, and once that it serves again, with the host', async () => {
   const sql = open(3)
   const all = () => Promise.allSettled([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
   await all()
-  await sql`select 1 / 0`.catch(() => {})
-  accept = (client) => client.destroy()
-  for (const client of clients) client.destroy()
+  await failure(sql`select 1 / 0`)
+  expect(logged).toEqual([])
+  proxy.refuse()
   await all()
   await all()
-  expect(served).toEqual([])
-  accept = forward
+  expect(logged).toEqual([['the database is lost', proxy.host]])
+  proxy.serve()
   await all()
   await all()
-  expect(served).toEqual([{ host: '127.0.0.1', port }])
+  expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
 })
 
-it('goes on where sessions are ended, idle ones and busy ones', async () => {
+it('goes on when the server ends its sessions, idle ones and busy ones', async () => {
   const sql = open(3)
-  const busy = [1, 2, 3].map(() => sql`select pg_sleep(1)`.catch(({ code }) => code))
+  const busy = [1, 2, 3].map(() => failure(sql`select pg_sleep(1)`))
   await sleep(200)
   const end = () => direct`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'llavero' and datname = current_database()
   `
   await end()
-  expect(await Promise.all(busy)).toEqual(Array(3).fill('CONNECTION_CLOSED'))
+  for (const message of await Promise.all(busy)) expect(message).not.toBe(NO_ANSWER)
   await Promise.all([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
   await end()
   await sleep(100)
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
 })
 
-it('does with the connections that it gets where the server has no more', async () => {
+it('works with the connections that it gets when the server has no more', async () => {
   const role = `pocas_${database.pathname.slice(1)}`
   await direct.unsafe(`create role ${role} login password 'x' connection limit 2`)
-  const limited = new URL(url)
+  const limited = new URL(proxy.url)
   limited.username = role
   limited.password = 'x'
   const sql = open(4, limited.href)
   const answers = Array.from(
     { length: 12 },
-    (_, n) => sql`select ${n}::integer as n, pg_sleep(0.05)`,
+    (_, n) => sql<{ n: number }[]>`select ${n}::integer as n, pg_sleep(0.05)`,
   )
   expect((await Promise.all(answers)).map(([row]) => row?.n)).toEqual([...answers.keys()])
-  expect(served).toEqual([])
+  expect(logged).toEqual([])
   await sql.end()
   await expect.poll(() => direct.unsafe(`drop role ${role}`)).toEqual([])
 })
 
-it('makes its connections anew where they can not be written to', async () => {
+it('opens new connections in place of those that cannot be written to', async () => {
   const sql = open(2)
-  const pid = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid
-  const before = await pid()
-  await sql`set default_transaction_read_only = on`
+  await Promise.all([1, 2].map(() => sql`select pg_sleep(0.1)`))
+  await direct.unsafe(
+    `alter database ${database.pathname.slice(1)} set default_transaction_read_only = on`,
+  )
+  proxy.cut()
+  await sleep(50)
+  await Promise.all([1, 2].map(() => sql`select pg_sleep(0.1)`))
+  await direct.unsafe(`
+    set default_transaction_read_only = off;
+    alter database ${database.pathname.slice(1)} reset default_transaction_read_only
+  `)
   await expect(sql`insert into nota values (2)`).rejects.toMatchObject({ code: '25006' })
-  expect(await pid()).not.toBe(before)
-  await expect(sql`select 1 / 0`).rejects.toMatchObject({ code: '22012' })
+  expect(await sql`insert into nota values (2) returning n`).toEqual([{ n: 2 }])
   expect(await sql`insert into nota values (2) returning n`).toEqual([{ n: 2 }])
 })
 
-/** Sends an insert with `sql` just when its only connection, on `socket()`, is being reset. */
-async function insertAmidReset(sql: postgres.Sql, n: number, socket: () => Socket) {
+it('prepares no statement with DATABASE_PREPARE=false', async () => {
+  const env = {
+    ...SECRETS,
+    DATABASE_URL: database.href,
+    DATABASE_POOL_MAX: '1',
+    DATABASE_PREPARE: 'false',
+  }
+  const sql = openPool(loadConfig(env), { info: write, error: write } as any)
+  pools.push(sql)
+  await sql`select ${1}::integer`
+  expect(await sql`select name from pg_prepared_statements`).toEqual([])
+})
+
+it('has one driver for each connection because the driver resolves what it has never sent', async () => {
+  const clients = new Set<Socket>()
+  const server = net.createServer((client) => {
+    clients.add(client)
+    const target = net.connect(Number(database.port), database.hostname)
+    client.pipe(target).pipe(client)
+    client.on('error', () => target.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  let socket = new net.Socket()
+  const openSocket = () => {
+    socket = net.connect(port, '127.0.0.1')
+    return socket
+  }
+  const options = Object.assign({ max: 1, fetch_types: false }, { socket: openSocket })
+  const sql = postgres(database.href, options)
+
   await sql`select 1`
   const insert = new Promise((resolve) => {
-    socket().once('error', () => resolve(sql`insert into nota values (${n}) returning n`))
+    socket.once('error', () => resolve(sql`insert into nota values (3) returning n`))
   })
   for (const client of clients) client.resetAndDestroy()
   const outcome = insert.then(
@@ -216,44 +269,10 @@ async function insertAmidReset(sql: postgres.Sql, n: number, socket: () => Socke
     () => 'rejected',
   )
   await sleep(300)
-  const [other] = await sql`select count(*)::integer as stored from nota where n = ${n}`
-  return { outcome: await Promise.race([outcome, sleep(5000, 'none')]), stored: other?.stored }
-}
-
-it('has connections of its own because postgres.js resolves what it has never sent', async () => {
-  let socket = new net.Socket()
-  const openSocket = () => {
-    socket = net.connect(port, '127.0.0.1')
-    return socket
-  }
-  const sql = postgres(
-    url.href,
-    Object.assign({ max: 1, fetch_types: false }, { socket: openSocket }),
-  )
-  const lost = await insertAmidReset(sql, 3, () => socket)
+  const [row] = await sql`select count(*)::integer as stored from nota where n = 3`
+  // Once this fails, one driver may do for the whole pool.
+  expect(await Promise.race([outcome, sleep(5000, 'none')])).toEqual([])
+  expect(row).toEqual({ stored: 0 })
   await sql.end({ timeout: 1 })
-  // Once this fails, one instance may do for the pool.
-  expect(lost).toEqual({ outcome: [], stored: 0 })
-})
-
-it('sends a write again whose table was altered while it waited', async () => {
-  await direct.unsafe(`
-    create function anota() returns setof nota language plpgsql as $$ begin
-      perform pg_advisory_xact_lock(1);
-      return query insert into nota values (0) returning *;
-    end $$
-  `)
-  let answer: PromiseLike<unknown> | undefined
-  await direct.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(1)`
-    answer = open()`select n from anota()`.then((rows) => rows)
-    const waiting = () => tx`
-      select from pg_locks join pg_database on pg_database.oid = database
-      where datname = current_database() and locktype = 'advisory' and not granted
-    `
-    await expect.poll(waiting).toHaveLength(1)
-    await tx`alter table nota add column m integer`
-  })
-  expect(await answer).toEqual([{ n: 0 }])
-  expect(await direct`delete from nota where n = 0 returning n`).toHaveLength(1)
+  server.close()
 })

@@ -40,7 +40,7 @@ it.skipIf(!isUsable).each([
 ])(
   `a backup is restored whole: %s (pg_dump ${client}, server ${server?.major})`,
   async (_, how, options) => {
-    const { app, config, call } = await testApp()
+    const { config, call, sql } = await testApp()
     const perfil = { strNombrePerfil: 'otro', bitAdministrador: true }
     const { id } = (await call('POST', '/api/perfil', perfil)).body.data
     await call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
@@ -59,7 +59,7 @@ it.skipIf(!isUsable).each([
     expect((await restoring).stderr).toBe('')
 
     const restored = await testApp({ DATABASE_URL: url })
-    expect(await content(restored.app.sql)).toEqual(await content(app.sql))
+    expect(await content(restored.sql)).toEqual(await content(sql))
     const created = await restored.call('POST', '/api/perfil', { strNombrePerfil: 'nuevo' })
     expect(created.body.data).toMatchObject({ id: id + 2 })
   },

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { A, usuario } from './endpoints.js'
 
-const { app, call, adminToken, readLog } = await testApp()
+const { app, call, adminToken, readLog, sql } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
 const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
@@ -23,7 +23,7 @@ const create = async (name: string, more: object = {}) =>
 const insertPerfil = async (name: string): Promise<number> =>
   (await call('POST', '/api/perfil', { strNombrePerfil: name })).body.data.id
 const stored = async (id: number) => {
-  const [user] = await app.sql`
+  const [user] = await sql`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl"
     from usuario where id = ${id}
@@ -55,7 +55,7 @@ describe('the password', () => {
 it('an update overwrites all but the password and the image, and no other user', async () => {
   const other = await create('otro')
   const ana = await create('ana', { strNumeroCelular: '555 0101' })
-  await app.sql`update usuario set "imagenUrl" = 'https://x.es/x.png' where id = ${ana.id}`
+  await sql`update usuario set "imagenUrl" = 'https://x.es/x.png' where id = ${ana.id}`
   const changes = {
     strNombreUsuario: 'Ana',
     strCorreo: 'otra@ejemplo.com',

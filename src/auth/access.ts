@@ -3,7 +3,7 @@ import DataLoader from 'dataloader'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import pLimit from 'p-limit'
 import type { Config } from '../config.js'
-import { withDeadline } from '../database/pool.js'
+
 import type { Sql } from '../database/sql.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
@@ -63,7 +63,7 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     if (!token) return undefined
     const versionOf = versionOfParam(request)
     if (versionOf !== undefined && versionOf === token.idPerfil) {
-      const sesion = await withDeadline(sesionesForOwnMapa.load(token.id))
+      const sesion = await sesionesForOwnMapa.load(token.id)
       if (!sesion || sesion.ver !== (token.ver ?? 0)) return undefined
       // Unless the user has been moved since the token was issued.
       if (sesion.idPerfil === versionOf) return sesion

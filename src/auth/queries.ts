@@ -34,7 +34,7 @@ export async function findSesion(
     select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
       "bitAdministrador" as administrador, "versionSesion" as ver,
       coalesce((
-        select ${sql(needed?.accion ?? 'bitConsulta')}
+        select (to_jsonb(permisos_perfil) ->> ${needed?.accion ?? 'bitConsulta'})::boolean
         from permisos_perfil
         join modulo on modulo.id = permisos_perfil."idModulo"
         where permisos_perfil."idPerfil" = usuario."idPerfil"

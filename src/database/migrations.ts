@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import type { Sql } from './sql.js'
+import type { DriverSql } from './sql.js'
 
 const SQL_FOLDER = new URL('../../sql/', import.meta.url)
 /** Any number that no one else locks in this database. */
@@ -11,7 +11,7 @@ const MIGRATION_LOCK = 7_305_511_402
  * on an advisory lock. Gives the names of the migrations applied now; undefined, with nothing
  * changed, where a newer release has applied others.
  */
-export async function migrate(sql: Sql): Promise<string[] | undefined> {
+export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const migrations = new Map(await readSqlFolder('migrations/'))
   const functions = await readSqlFolder('functions/')
   const transactions = await readSqlFolder('transactions/')

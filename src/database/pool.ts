@@ -1,198 +1,219 @@
-import net, { type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import pLimit from 'p-limit'
-import postgres, { type Options } from 'postgres'
-import type { Config } from '../config.js'
-import { DatabaseTimeout, isPostgresError, type Sql } from './sql.js'
+import {
+  CONNECT_TIMEOUT,
+  type Connection,
+  type DatabaseConfig,
+  openConnection,
+} from './connection.js'
+import { watchOutages } from './outage.js'
+import {
+  DatabaseTimeout,
+  isPostgresError,
+  Json,
+  type Sql,
+  Statement,
+  StatementNotSent,
+  type Template,
+  type Value,
+} from './sql.js'
 
-/** In milliseconds: the most for a statement in the server, a new connection, and a query in all. */
-const STATEMENT_TIMEOUT = 4000
-const CONNECT_TIMEOUT = 2000
-const QUERY_TIMEOUT = 4500
-/** The pause before a query that could not be sent is tried again, in milliseconds. */
+/** From the call of a statement to its answer, at the most, in milliseconds. */
+const ANSWER_TIMEOUT = 4500
+/** From the call of a statement until it is sent, at the most, in milliseconds. */
+const SEND_TIMEOUT = ANSWER_TIMEOUT - CONNECT_TIMEOUT
+/** The pause after a connection could not be opened, in milliseconds. */
 const RETRY_PAUSE = 100
 
-export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
+/** The one pool of connections to the primary. */
+export interface Pool extends Sql {
+  /** How many statements the server works on, and how many wait for a connection. */
+  usage(): { running: number; waiting: number }
+  /** Closes all connections. Statements that come later are not sent. */
+  end(): Promise<void>
+}
 
-/** The one pool; `usage` says how many queries run and how many wait for a connection. */
-export type Pool = Sql & { usage(): { running: number; waiting: number } }
-
-const SETTINGS: Options<Record<string, never>> = {
-  max: 1,
-  fetch_types: false,
-  connect_timeout: CONNECT_TIMEOUT / 1000,
-  max_lifetime: null,
-  target_session_attrs: 'primary',
-  connection: { application_name: 'llavero' },
-  onnotice: () => {},
+/** A statement that has been called and has not been answered yet. */
+interface Task {
+  readonly template: Template
+  readonly resolve: (rows: unknown) => void
+  readonly reject: (error: unknown) => void
+  /** When it was called; known of those that had to wait. */
+  calledAt: number
+  timer: NodeJS.Timeout | undefined
 }
 
 /**
- * One connection to the primary, without time limits: for what takes long or begins transactions.
- * Throws with the reasons of all hosts when none is one. Whoever calls this ends it.
- */
-export async function openConnection({ DATABASE_URL }: DatabaseConfig): Promise<Sql> {
-  const { url, hosts } = DATABASE_URL
-  const reasons: string[] = []
-  for (const { host, port } of hosts) {
-    // As lists, which its types leave out: in a text it takes an IPv6 address apart.
-    const sql = postgres(url, Object.assign({ host: [host], port: [port] }, SETTINGS))
-    const failure = await sql`select 1`.then(
-      () => undefined,
-      ({ code, message }) => (code === 'CONNECTION_DESTROYED' ? 'is a standby' : message),
-    )
-    if (!failure) return sql
-    reasons.push(`${host}:${port} ${failure}`)
-    await sql.end({ timeout: 0 })
-  }
-  throw new Error(`no host of the database serves: ${reasons.join('; ')}`)
-}
-
-/** `host` counts in the list of hosts. */
-type Connection = { sql: Sql; host: number; made: number; close(): void }
-
-/**
- * Opens the pool; whoever calls this ends it. A query is answered or rejects within QUERY_TIMEOUT,
- * waiting for a connection included; one that could not be sent is tried again, on the next host. After
- * a DatabaseTimeout or a lost connection the server may have carried it out. `log` is told which host
- * serves again after such failures.
+ * Opens the pool, which the caller ends. The pool opens connections when statements need them, up
+ * to DATABASE_POOL_MAX. A connection works on one statement at a time, so that no statement queues
+ * behind one that waits for a lock while another connection is free.
  *
- * Each connection is a postgres.js instance of its own, thrown away with whatever befalls it: in
- * 3.4.9 a query that is sent while its connection is being reset resolves later, with no rows,
- * though the server never saw it (tests/pool.test.ts), and one of many can't be closed alone.
+ * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. A
+ * StatementNotSent means that the server has never seen it. After a DatabaseTimeout or a lost
+ * connection the server may have carried it out.
  */
-export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'info'>): Pool {
-  const { url, hosts } = config.DATABASE_URL
-  const isPrepared = config.DATABASE_PREPARE === 'true'
-  const limit = pLimit(config.DATABASE_POOL_MAX)
-  const open = new Set<Connection>()
-  const idle = new Set<Connection>()
+export function openPool(
+  config: DatabaseConfig,
+  log: Pick<FastifyBaseLogger, 'info' | 'error'>,
+): Pool {
+  const { hosts } = config.DATABASE_URL
+  const idle: Connection[] = []
+  const busy = new Map<Connection, Task>()
+  const waiting = new Set<Task>()
+  const outage = watchOutages(log)
+  let opening = 0
   let hostIndex = 0
-  /** When a query has last succeeded, and on which host. */
-  let served = { at: Infinity, host: 0 }
-  /** Whether connections to that host that were made later have failed. */
-  let isLost = false
+  /** Why the last attempt to open a connection failed; undefined after a successful one. */
+  let lastFailure: Error | undefined
+  let pause: NodeJS.Timeout | undefined
+  let isEnded = false
 
-  const settings: typeof SETTINGS = {
-    ...SETTINGS,
-    prepare: isPrepared,
-    connection: {
-      ...SETTINGS.connection,
-      // A pooler that can't keep prepared statements refuses these as well.
-      ...(isPrepared && {
-        statement_timeout: STATEMENT_TIMEOUT,
-        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-        // In seconds: the server ends a session whose client is silently gone.
-        tcp_keepalives_idle: 60,
-        // Locks are taken first, and what they protect is read after: each statement anew.
-        default_transaction_isolation: 'read committed',
-      }),
-    },
-  }
-  /** Makes fragments and names, and never connects. */
-  const builder = postgres(url, settings)
-
-  function connect(): Connection {
-    const { host, port } = hosts[hostIndex] ?? {}
-    let socket: Socket | undefined
-    // postgres.js asks for the next one when it would reconnect.
-    function openSocket() {
-      if (socket) throw Object.assign(new Error('connection lost'), { code: 'ECONNREFUSED' })
-      socket = net.connect(Number(port), host)
-      return Object.assign(socket, { host, port })
-    }
-    function close() {
-      open.delete(connection)
-      idle.delete(connection)
-      // A reset drops what is unsent: it must not arrive later, after a write that was answered.
-      socket?.resetAndDestroy()
-    }
-    // Its types leave `socket` out.
-    const options = Object.assign({ ...settings, host, onclose: close }, { socket: openSocket })
-    const made = performance.now()
-    const connection = { sql: postgres(url, options), host: hostIndex, made, close }
-    open.add(connection)
-    return connection
+  function ask(template: Template): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const task: Task = { template, resolve, reject, calledAt: 0, timer: undefined }
+      const connection = idle.pop()
+      if (connection) send(task, connection, ANSWER_TIMEOUT)
+      else wait(task)
+    })
   }
 
-  async function send<T>(query: (sql: Sql) => Promise<T>, deadline: number): Promise<T> {
-    // It has waited for so long that there is no time left to connect.
-    if (performance.now() > deadline - CONNECT_TIMEOUT) throw new DatabaseTimeout()
-    const [connection = connect()] = idle
-    const { host, made } = connection
-    idle.delete(connection)
+  function wait(task: Task) {
+    task.calledAt = performance.now()
+    task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
+    waiting.add(task)
+    openConnections()
+  }
+
+  function giveUp(task: Task) {
+    waiting.delete(task)
+    clearTimeout(task.timer)
+    task.reject(new StatementNotSent(lastFailure))
+  }
+
+  function send(task: Task, connection: Connection, timeout: number) {
+    task.timer = setTimeout(expire, timeout, task, connection)
+    busy.set(connection, task)
+    connection.send(task.template).then(
+      (rows) => {
+        if (!finish(task, connection)) return
+        task.resolve(rows)
+        release(connection)
+      },
+      (error) => {
+        if (!finish(task, connection)) return
+        task.reject(error)
+        if (isReusableAfter(error)) return release(connection)
+        connection.cut()
+        if (!isOfStatementAlone(error)) cutIdle()
+        openConnections()
+      },
+    )
+  }
+
+  /** Ends the work of `connection` on `task`; false if it has ended before, by time or by a loss. */
+  function finish(task: Task, connection: Connection) {
+    if (busy.get(connection) !== task) return false
+    clearTimeout(task.timer)
+    busy.delete(connection)
+    return true
+  }
+
+  function expire(task: Task, connection: Connection) {
+    finish(task, connection)
+    task.reject(new DatabaseTimeout())
+    connection.cut()
+    cutIdle()
+    openConnections()
+  }
+
+  /** Gives a connection to the statement that has waited longest. */
+  function release(connection: Connection) {
+    const [task] = waiting
+    if (!task) {
+      idle.push(connection)
+      return
+    }
+    waiting.delete(task)
+    clearTimeout(task.timer)
+    send(task, connection, task.calledAt + ANSWER_TIMEOUT - performance.now())
+  }
+
+  /** A connection was lost, and not cut by this pool. */
+  function onLost(connection: Connection, error: Error) {
+    const task = busy.get(connection)
+    const index = idle.indexOf(connection)
+    if (index >= 0) idle.splice(index, 1)
+    if (task && finish(task, connection)) task.reject(error)
+    if (task || index >= 0) cutIdle()
+    openConnections()
+  }
+
+  /** After a lost connection the idle ones may be dead too, without a sign of it. */
+  function cutIdle() {
+    for (const connection of idle.splice(0)) connection.cut()
+  }
+
+  /** Opens as many connections as statements wait for, within the size of the pool. */
+  function openConnections() {
+    if (pause || isEnded) return
+    const free = config.DATABASE_POOL_MAX - idle.length - busy.size - opening
+    const needed = waiting.size - opening
+    for (let count = Math.min(free, needed); count > 0; count -= 1) void open()
+  }
+
+  async function open() {
+    const host = hosts[hostIndex]
+    if (!host) throw new Error('DATABASE_URL names no host')
+    opening += 1
     try {
-      const rows = await withDeadline(query(connection.sql), deadline)
-      if (open.has(connection)) idle.add(connection)
-      if (isLost && made > served.at) {
-        log.info(hosts[host], 'the database serves again')
-        isLost = false
-      }
-      if (!isLost) served = { at: performance.now(), host }
-      return rows
+      const connection = await openConnection(config, host, { isLimited: true, onLost })
+      opening -= 1
+      lastFailure = undefined
+      outage.serves(host)
+      if (isEnded) await connection.end()
+      else release(connection)
     } catch (error) {
-      if (isRefusal(error)) idle.add(connection)
-      // With one lost the idle ones may be too; one that was never made says nothing of them.
-      else for (const { close } of isUnsent(error) ? [connection] : [connection, ...idle]) close()
-      if (isUnsent(error) && host === hostIndex) hostIndex = (hostIndex + 1) % hosts.length
-      if (!isRefusal(error) && host === served.host && made > served.at) isLost = true
-      throw error
+      opening -= 1
+      lastFailure = error as Error
+      if (idle.length + busy.size === 0) outage.lost(host, lastFailure)
+      if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
+      if (isFinal(lastFailure)) for (const task of waiting) giveUp(task)
+      pause ??= setTimeout(endPause, RETRY_PAUSE)
     }
   }
 
-  async function answer<T>(query: (sql: Sql) => Promise<T>): Promise<T> {
-    const deadline = performance.now() + QUERY_TIMEOUT
-    for (;;) {
-      try {
-        return await withDeadline(limit(send<T>, query, deadline), deadline)
-      } catch (error) {
-        const isTooLate = performance.now() + RETRY_PAUSE > deadline - CONNECT_TIMEOUT
-        if (isTooLate || !(isUnsent(error) || isUndone(error))) throw error
-        await sleep(RETRY_PAUSE)
-      }
-    }
+  function endPause() {
+    pause = undefined
+    openConnections()
   }
 
-  /** As the tag of postgres.js: what it gives is a fragment, or a query that is sent when awaited. */
-  function tag(strings: TemplateStringsArray, ...values: never[]) {
-    const query = builder(strings, ...values)
-    if (!(query instanceof Promise)) return query
-    let answered: Promise<unknown> | undefined
-    const ask = () => (answered ??= answer((sql) => sql(strings, ...values)))
-    const then = (...handlers: Parameters<Promise<unknown>['then']>) => ask().then(...handlers)
-    return Object.assign(query, { then, catch: (onError: () => unknown) => ask().catch(onError) })
+  async function end() {
+    isEnded = true
+    clearTimeout(pause)
+    for (const task of waiting) giveUp(task)
+    await Promise.all([...idle.splice(0), ...busy.keys()].map((connection) => connection.end()))
   }
 
-  return Object.assign(tag as unknown as Sql, {
-    json: builder.json,
-    end: async () => {
-      await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 1 })))
-    },
-    usage: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
+  const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
+    new Statement<Rows>(strings, values, ask)
+
+  return Object.assign(tag as Sql, {
+    json: (value: object) => new Json(value),
+    usage: () => ({ running: busy.size, waiting: waiting.size }),
+    end,
   })
 }
 
-/** `answer`, or a DatabaseTimeout at the deadline, by default that of a query that begins now. */
-export async function withDeadline<T>(
-  answer: Promise<T>,
-  deadline = performance.now() + QUERY_TIMEOUT,
-): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseTimeout()), deadline - performance.now())
-  })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
-}
+/**
+ * Whether a connection is as good as new after this error. In postgres.js 3.4.9 it is not when the
+ * server had sent rows before the error: the driver does not reset its row counter, and the next
+ * result begins with holes. Violated constraints (class 23) and the refusals of our own functions
+ * (LL401, LL403) come before any row.
+ */
+const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
 
-/** Whether the server has refused a statement, on a connection that is as good as before. */
-const isRefusal = (error: unknown) =>
+/** Whether the error says nothing about other connections: not of one that ended or is read-only. */
+const isOfStatementAlone = (error: unknown) =>
   isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
 
-/** No connection was made: unreachable, too slow, a standby (DESTROYED), starting, or full. */
-const REFUSED = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
-const UNSENT = [...REFUSED, 'CONNECT_TIMEOUT', 'CONNECTION_DESTROYED', '57P03', '53300']
-const isUnsent = (error: unknown) => UNSENT.includes((error as { code?: string }).code ?? '')
-
-/** A write that was under way while a newer release altered the table whose row it gives back. */
-const isUndone = (error: unknown) => isPostgresError(error) && error.code === '42804'
+/** Whether the server will refuse the next connection too: not one that is full or starting. */
+const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

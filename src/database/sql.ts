@@ -1,7 +1,76 @@
-import type { PostgresError, Sql as PostgresSql } from 'postgres'
+import type { JSONValue, PendingQuery, PostgresError, Sql as PostgresSql, Row } from 'postgres'
 import { Failure, type FailureCode } from '../http/failures.js'
 
-export type Sql = PostgresSql
+/** The interface of postgres.js, for what the pool does not offer: transactions and scripts. */
+export type DriverSql = PostgresSql
+
+/** What a statement may contain: parameters, and other statements as parts of its text. */
+export type Value = string | number | boolean | null | Json | Statement<unknown>
+
+/** A value that is sent as jsonb. */
+export class Json {
+  constructor(readonly value: object) {}
+}
+
+/** The text of a statement between its values, and the values. */
+export interface Template {
+  readonly strings: TemplateStringsArray
+  readonly values: readonly Value[]
+}
+
+/**
+ * A template that is sent once, when it is first awaited. A statement inside of another one is a
+ * part of that one's text, and is not sent by itself.
+ */
+export class Statement<Rows> implements Template, PromiseLike<Rows> {
+  #answer: Promise<Rows> | undefined
+
+  constructor(
+    readonly strings: TemplateStringsArray,
+    readonly values: readonly Value[],
+    private readonly ask: (template: Template) => Promise<unknown>,
+  ) {}
+
+  #send() {
+    this.#answer ??= this.ask(this) as Promise<Rows>
+    return this.#answer
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: awaiting a statement sends it.
+  then<Result = Rows, Caught = never>(
+    onRows?: ((rows: Rows) => Result | PromiseLike<Result>) | null,
+    onError?: ((error: unknown) => Caught | PromiseLike<Caught>) | null,
+  ): Promise<Result | Caught> {
+    return this.#send().then(onRows, onError)
+  }
+
+  catch<Caught>(onError: (error: unknown) => Caught | PromiseLike<Caught>) {
+    return this.#send().catch(onError)
+  }
+}
+
+/** What query functions write their statements with. `Rows` is the array of rows they expect. */
+export interface Sql {
+  <Rows extends readonly object[] = Record<string, unknown>[]>(
+    strings: TemplateStringsArray,
+    ...values: readonly Value[]
+  ): Statement<Rows>
+  json(value: object): Json
+}
+
+/** The template as a query of the driver, which sends it when it is awaited. */
+export function toDriverQuery(
+  driver: DriverSql,
+  { strings, values }: Template,
+): PendingQuery<Row[]> {
+  return driver(strings, ...values.map((value) => toDriverValue(driver, value)))
+}
+
+function toDriverValue(driver: DriverSql, value: Value) {
+  if (value instanceof Json) return driver.json(value.value as JSONValue)
+  if (value instanceof Statement) return toDriverQuery(driver, value)
+  return value
+}
 
 /** Rows of a page, fixed by the contract (section 8). */
 export const PAGE_SIZE = 5
@@ -15,18 +84,26 @@ export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
 /** The LIKE pattern that finds `search` anywhere; `%`, `_` and `\` in it are ordinary characters. */
 export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
 
-/** The database has not answered in time; what was asked may be done all the same. */
+/** A statement was sent, and no answer came in time. The server may have carried it out. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
+/** A statement was not sent: no connection could be opened, or none became free in time. */
+export class StatementNotSent extends Error {
+  constructor(reason?: Error) {
+    const text = reason?.message ?? 'no connection became free in time'
+    super(`the statement was not sent to the database: ${text}`, { cause: reason })
+  }
+}
+
 /** Whether a write that failed with `error` may have been carried out all the same. */
 export const mayHaveHappened = (error: unknown) =>
-  !(error instanceof Failure) && !isPostgresError(error)
+  !(error instanceof Failure) && !(error instanceof StatementNotSent) && !isPostgresError(error)
 
 /**
- * For `.catch()` at the query that can violate the constraint `name`: turns that violation into a
- * Failure, and throws everything else on unchanged.
+ * For `.catch()` at the query that can violate the constraint `name`. Turns that violation into a
+ * Failure, and throws every other error on unchanged.
  */
 export function onConstraint(name: string, code: FailureCode, message?: string) {
   return (error: unknown): never => {
