@@ -77,6 +77,7 @@ export function openPool(
   }
 
   function wait(task: Task) {
+    if (isEnded) return giveUp(task)
     task.calledAt = performance.now()
     task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
     waiting.add(task)
