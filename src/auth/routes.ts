@@ -1,12 +1,13 @@
 import rateLimit from '@fastify/rate-limit'
+import { brokenConstraint } from '../http/constraints.js'
 import { Confirmation } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
-import { textFault } from '../http/fields.js'
+import { textConstraints } from '../http/fields.js'
 import { SMALL_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
-import { CAPTCHA_RECHAZADO, Login, LoginCorrecto, passwordFault } from './schemas.js'
+import { CAPTCHA_RECHAZADO, isPassword, Login, LoginCorrecto } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
@@ -103,7 +104,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       throw new Failure('unauthenticated', SIN_USUARIO)
     }
     const { strPwd: hash } = usuario
-    if (passwordFault(plain) || !(await passwords.compare(plain, hash, client))) {
+    if (!isPassword(plain) || !(await passwords.compare(plain, hash, client))) {
       throw new Failure('unauthenticated', INCORRECTOS)
     }
     return usuario
@@ -113,6 +114,6 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 /** Whether a user can have this name. */
-const isName = (nombre: string) => textFault(nombre, MAX_NAME) === undefined
+const isName = (nombre: string) => brokenConstraint(textConstraints(MAX_NAME), nombre) === undefined
 
 export default authRoutes

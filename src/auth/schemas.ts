@@ -1,12 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
+import {
+  brokenConstraint,
+  type Constraint,
+  isStorable,
+  isText,
+  requiredAndNotEmpty,
+} from '../http/constraints.js'
 import { Named, NullableText } from '../http/envelopes.js'
-import { type Fault, field, isStorable, MAX_ID, Text } from '../http/fields.js'
+import { field, MAX_ID, Text } from '../http/fields.js'
 import type { Usuario } from '../usuario/schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
 // Captcha first: name and password are looked at after it (contract, section 4.1), by the handler.
-const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, () => undefined)
+const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, [])
 
 export const Login = Named('Login', {
   strNombreUsuario: credencial({ examples: ['admin'] }),
@@ -14,7 +21,7 @@ export const Login = Named('Login', {
   captchaToken: Text({
     max: 8192,
     examples: ['token del widget'],
-    faults: {
+    messages: {
       missing: CAPTCHA_RECHAZADO,
       text: CAPTCHA_RECHAZADO,
       characters: CAPTCHA_RECHAZADO,
@@ -26,19 +33,23 @@ export const Login = Named('Login', {
 /** The most that bcrypt reads of a password; it would cut the rest silently. */
 const MAX_PASSWORD_BYTES = 72
 
-/** What is wrong with `value` as a password. */
-export function passwordFault(value: unknown): Fault | undefined {
-  if (value === undefined || value === null || value === '') return 'missing'
-  if (typeof value !== 'string') return 'text'
-  // bcrypt repeats the key with a NUL after it: with one inside, "a" would pass for "a\0a".
-  if (!isStorable(value)) return 'characters'
-  if (Buffer.byteLength(value) > MAX_PASSWORD_BYTES) return 'bytes'
+const fitsBcrypt: Constraint = {
+  name: 'bytes',
+  isKept: (value) => Buffer.byteLength(String(value)) <= MAX_PASSWORD_BYTES,
+  message: () => 'La contraseña no puede superar los 72 bytes',
 }
+
+// bcrypt repeats the key with a NUL after it: with a NUL inside, "a" would pass for "a\0a".
+export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
+
+/** Whether a user can have this password. */
+export const isPassword = (value: unknown) =>
+  brokenConstraint(PASSWORD_CONSTRAINTS, value) === undefined
 
 /** A password to be stored as its hash. */
 export const Password = field<string>(
   { type: 'string', format: 'password', minLength: 1, examples: ['una clave larga'] },
-  passwordFault,
+  PASSWORD_CONSTRAINTS,
 )
 
 export const LoginCorrecto = Named('LoginCorrecto', {

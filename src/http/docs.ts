@@ -5,7 +5,7 @@ import type { RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { Named } from './envelopes.js'
 import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
-import { faultyFields } from './validation.js'
+import { possibleFailures } from './validation.js'
 
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
 export default fp(async (app) => {
@@ -89,7 +89,7 @@ export function documentFailures(route: RouteOptions) {
   // A HEAD route shares the schema of its GET.
   if (schema?.hide || !schema?.response || method === 'HEAD') return
   const response = schema.response as Record<number, TSchema>
-  const failures = possibleFailures(route).map((one) => renderFailure(one, config?.failures))
+  const failures = failuresOfRoute(route).map((one) => renderFailure(one, config?.failures))
   for (const status of new Set([200, ...failures.map(({ status }) => status)])) {
     const done = [response[status] ?? []].flat()
     const own = failures.filter((failure) => failure.status === status)
@@ -109,7 +109,7 @@ function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, text
 }
 
 /** The failures that a route can have: by what it reads, and by what it declares. */
-function possibleFailures({ method, schema, config }: RouteOptions): Failure[] {
+function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
   const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
   const usual: FailureCode[] = ['unexpected', 'busy']
   // A path that can't be decoded.
@@ -118,7 +118,7 @@ function possibleFailures({ method, schema, config }: RouteOptions): Failure[] {
   if (method !== 'GET') usual.push('noJson', 'unreadable', 'tooLarge', 'unsupported')
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
   return [
-    ...[params, querystring, body].flatMap((part) => (part ? faultyFields(part) : [])),
+    ...[params, querystring, body].flatMap((part) => (part ? possibleFailures(part) : [])),
     ...declared.flatMap(([code, { message }]) =>
       [message].flat().map((text) => new Failure(code, text)),
     ),

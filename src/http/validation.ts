@@ -9,7 +9,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import { Failure } from './failures.js'
-import { fieldFailure } from './fields.js'
+import { fieldFailure, fieldFailures } from './fields.js'
 
 /** Handlers see what the schema decodes to: ids as numbers, flags as booleans. */
 export interface TypeProvider extends FastifyTypeProvider {
@@ -36,9 +36,10 @@ export function validateRequests(app: FastifyInstance) {
 }
 
 /**
- * Checks and decodes one part of a request. The Failure is of the first field, in the order of the
- * schema, for whose fault the contract (section 7) has a text; else of the first one, which it names.
- * `null` is as omitted, and so is the empty text in a query; what is no object has no fields.
+ * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
+ * first invalid field in the order of the schema; fields for which the contract (section 7) has a
+ * text come first. `null` counts as omitted, in a query the empty text as well. A body that is not an
+ * object counts as an empty one.
  */
 function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
@@ -68,25 +69,23 @@ function failuresOf({ properties, required = [] }: TObject, value: Record<string
     .filter((failure) => failure !== undefined)
 }
 
-/** A list of more than its `maxItems` is a `conflict`. */
+const notAList = (name: string) => new Failure('malformed', `El campo ${name} debe ser una lista`)
+const notAListOfObjects = (name: string) =>
+  new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
+
+/** The Failure of a list: of its first invalid entry, or `conflict` beyond its `maxItems`. */
 function listFailure(name: string, { items, maxItems }: TSchema, value: unknown) {
-  if (!Array.isArray(value)) return new Failure('malformed', `El campo ${name} debe ser una lista`)
+  if (!Array.isArray(value)) return notAList(name)
   const entry = value.find((entry) => !Value.Check(items, entry))
   if (entry === undefined) return value.length > maxItems ? new Failure('conflict') : undefined
-  if (isRecord(entry)) return firstFailure(items, entry)
-  return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
+  return isRecord(entry) ? firstFailure(items, entry) : notAListOfObjects(name)
 }
 
-/** Together they cause every fault that a field can have. */
-const FAULTY = [undefined, {}, [0], 'x', '\0', 'x'.repeat(10_000), 'data:image']
-
-/** All that the fields of a schema can be refused for. */
-export function faultyFields(schema: TObject): Failure[] {
-  const fields = Object.entries(schema.properties)
-  return [
-    ...FAULTY.flatMap((value) =>
-      failuresOf(schema, Object.fromEntries(fields.map(([name]) => [name, value]))),
-    ),
-    ...fields.flatMap(([, { items }]) => (items ? faultyFields(items) : [])),
-  ]
+/** Every Failure that a part of a request can have for its fields; the document lists them. */
+export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
+  return Object.entries(properties).flatMap(([name, schema]) =>
+    schema.items
+      ? [notAList(name), notAListOfObjects(name), ...possibleFailures(schema.items)]
+      : fieldFailures(name, schema, required.includes(name)),
+  )
 }

@@ -1,6 +1,7 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { type Constraint, hasAtMost, requiredAndNotBlank } from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
-import { decoded, field, PageNumber, PathId, Search, textFault } from '../http/fields.js'
+import { decoded, field, PageNumber, PathId, Search, textConstraints } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', { id: Type.Integer(), strNombreModulo: Type.String() })
@@ -11,14 +12,25 @@ export type ModuloFiltro = StaticDecode<typeof ModuloFiltro>
 
 const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 
-/** As it is stored, which may be longer than what was sent. */
-const upperCase = (value: unknown) => (typeof value === 'string' ? value.toUpperCase() : value)
+const MAX_NOMBRE = 255
+
+/** A falsy value counts as missing (contract, section 7). */
+const truthy: Constraint = {
+  ...requiredAndNotBlank,
+  isKept: (value) => Boolean(value),
+}
+
+/** In upper case, as it is stored, a name can be longer than it was sent: ß becomes SS. */
+const hasAtMostInUpperCase: Constraint = {
+  ...hasAtMost(MAX_NOMBRE),
+  isKept: (value) => hasAtMost(MAX_NOMBRE).isKept(String(value).toUpperCase()),
+}
 
 /** The name of a module, which is kept in upper case. */
 const NombreDeModulo = decoded(
   field<string>(
-    { type: 'string', minLength: 1, maxLength: 255, examples: ['INVENTARIO'] },
-    (value) => (value ? textFault(upperCase(value), 255) : 'missing'),
+    { type: 'string', minLength: 1, maxLength: MAX_NOMBRE, examples: ['INVENTARIO'] },
+    [truthy, ...textConstraints(MAX_NOMBRE), hasAtMostInUpperCase],
     {
       missing: OBLIGATORIO,
       characters: OBLIGATORIO,

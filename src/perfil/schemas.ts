@@ -22,7 +22,7 @@ export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 
 const nombre = Text({
   examples: ['Recursos humanos'],
-  faults: { missing: 'El nombre es obligatorio' },
+  messages: { missing: 'El nombre es obligatorio' },
 })
 
 export const PerfilNuevo = Named('PerfilNuevo', {

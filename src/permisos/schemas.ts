@@ -1,4 +1,5 @@
 import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
+import { isBoolean } from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
 import { decoded, field, Id, Omissible, PathId } from '../http/fields.js'
 
@@ -15,12 +16,14 @@ const flags = <T extends TSchema>(flag: T) => ({
 })
 const storedFlags = flags(Type.Boolean())
 
-/** A flag as it is sent: `null`, `0` and `""` are false. */
+/** What a flag may be on the wire; everything but `true` stands for false. */
+const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
+
 const Flag = Omissible(
   decoded(
-    field<boolean>({ type: 'boolean', description: 'Si falta: false' }, (value) =>
-      [true, false, null, 0, ''].includes(value as null) ? undefined : 'boolean',
-    ),
+    field<boolean>({ type: 'boolean', description: 'Si falta: false' }, [
+      { ...isBoolean, isKept: (value) => FLAG_VALUES.includes(value) },
+    ]),
     (value) => value === true,
   ),
 )

@@ -1,5 +1,6 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { Password, passwordFault } from '../auth/schemas.js'
+import { PASSWORD_CONSTRAINTS, Password } from '../auth/schemas.js'
+import { type Constraint, isText } from '../http/constraints.js'
 import { Named, NullableText } from '../http/envelopes.js'
 import {
   Bool,
@@ -12,17 +13,23 @@ import {
   QueryBoolean,
   Search,
   Text,
-  textFault,
+  textConstraints,
 } from '../http/fields.js'
 
 const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
+const isEmail: Constraint = {
+  name: 'email',
+  isKept: (value) => EMAIL.test(String(value)),
+  message: (name) => `El campo ${name} debe ser un correo electrónico`,
+}
+
 /** An email address: a local part, `@`, and a domain of at least two labels. */
 export const Email = field<string>(
   { type: 'string', format: 'email', maxLength: 255, examples: ['ana@ejemplo.com'] },
-  (value) => textFault(value, 255) ?? (EMAIL.test(String(value)) ? undefined : 'email'),
+  [...textConstraints(255), isEmail],
 )
 
 /** A user, with the hash of the password (contract, section 2.1). */
@@ -53,10 +60,17 @@ export const UsuarioFiltro = Type.Object({
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
+/** The same constraint, which the empty text keeps as well. */
+const orEmpty = (constraint: Constraint): Constraint => ({
+  ...constraint,
+  isKept: (value) => value === '' || constraint.isKept(value),
+})
+
 /** A password on an update, where the empty text leaves the one there is. */
 const PasswordNuevo = decoded(
-  field<string>({ type: 'string', format: 'password' }, (value) =>
-    value === '' ? undefined : passwordFault(value),
+  field<string>(
+    { type: 'string', format: 'password' },
+    PASSWORD_CONSTRAINTS.map((constraint) => orEmpty(constraint)),
   ),
   (value) => value || undefined,
 )
@@ -65,15 +79,28 @@ const PasswordNuevo = decoded(
 // looks at the first 120 characters only: the part before the comma stays well below that.
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
-/** A whole image as a base64 data URI; the empty text is as omitted. */
+const isDataImage: Constraint = {
+  name: 'prefix',
+  isKept: (value) => String(value).startsWith('data:image'),
+  message: (name) => `El campo ${name} debe empezar por data:image`,
+}
+
+const isWholeImage: Constraint = {
+  name: 'image',
+  isKept: (value) => {
+    const [head] = DATA_URI.exec(String(value)) ?? ['']
+    return head !== '' && isBase64(String(value).slice(head.length))
+  },
+  message: (name) => `El campo ${name} debe ser una imagen completa en base64`,
+}
+
+/** A whole image as a base64 data URI; the empty text counts as omitted. */
 const Imagen = decoded(
-  field<string>({ type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] }, (value) => {
-    if (typeof value !== 'string') return 'text'
-    if (value === '') return undefined
-    if (!value.startsWith('data:image')) return 'prefix'
-    const [head] = DATA_URI.exec(value) ?? ['']
-    return head && isBase64(value.slice(head.length)) ? undefined : 'image'
-  }),
+  field<string>({ type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] }, [
+    isText,
+    orEmpty(isDataImage),
+    orEmpty(isWholeImage),
+  ]),
   (value) => value || undefined,
 )
 

@@ -1,0 +1,106 @@
+/**
+ * A rule for the value of a field. The rules of a field are checked in their order, and the first
+ * one that is broken is what the client is told of.
+ */
+export interface Constraint {
+  /** What is wrong when the rule is broken; a field can have a text of its own for it. */
+  readonly name: string
+  /** Whether `value`, which keeps the rules before this one, keeps this one. */
+  isKept(value: unknown): boolean
+  /** What the client is told when `field` breaks the rule. */
+  message(field: string): string
+}
+
+/** The first of the rules that `value` breaks; undefined when it keeps all of them. */
+export const brokenConstraint = (constraints: readonly Constraint[], value: unknown) =>
+  constraints.find((constraint) => !constraint.isKept(value))
+
+export const required: Constraint = {
+  name: 'missing',
+  isKept: (value) => value !== undefined && value !== null,
+  message: (field) => `El campo ${field} es obligatorio`,
+}
+
+/** As `required`, and an empty text is as good as none. */
+export const requiredAndNotEmpty: Constraint = {
+  ...required,
+  isKept: (value) => required.isKept(value) && value !== '',
+}
+
+/** As `required`, and a text of nothing but white space is as good as none. */
+export const requiredAndNotBlank: Constraint = {
+  ...required,
+  isKept: (value) => required.isKept(value) && !(typeof value === 'string' && value.trim() === ''),
+}
+
+export const isBoolean: Constraint = {
+  name: 'boolean',
+  isKept: (value) => typeof value === 'boolean',
+  message: (field) => `El campo ${field} debe ser booleano`,
+}
+
+export const isText: Constraint = {
+  name: 'text',
+  isKept: (value) => typeof value === 'string',
+  message: (field) => `El campo ${field} debe ser texto`,
+}
+
+/** A whole number or its spelling, but not 0. */
+export const isId: Constraint = {
+  name: 'number',
+  isKept: (value) => Boolean(wholeNumber(value)),
+  message: (field) => `El campo ${field} debe ser un número entero distinto de 0`,
+}
+
+/** A whole number of at least 1, or its spelling. */
+export const isPage: Constraint = {
+  name: 'page',
+  isKept: (value) => (wholeNumber(value) ?? 0) >= 1,
+  message: (field) => `El campo ${field} debe ser un entero mayor o igual a 1`,
+}
+
+export const isTrueOrFalse: Constraint = {
+  name: 'choice',
+  isKept: (value) => value === 'true' || value === 'false',
+  message: (field) => `El campo ${field} debe ser true o false`,
+}
+
+const forbiddenCharacters = (field: string) => `El campo ${field} contiene caracteres no permitidos`
+
+/** PostgreSQL can keep the text as it is: no NUL character, and no half of a surrogate pair. */
+export const isStorable: Constraint = {
+  name: 'characters',
+  isKept: (value) => !String(value).includes('\0') && String(value).isWellFormed(),
+  message: forbiddenCharacters,
+}
+
+const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
+
+/** Every character of the text can be seen, and no white space stands at either end. */
+export const isVisible: Constraint = {
+  name: 'characters',
+  isKept: (value) => !INVISIBLE.test(String(value)),
+  message: forbiddenCharacters,
+}
+
+/** The text has at most `max` characters (code points). */
+export const hasAtMost = (max: number): Constraint => ({
+  name: 'length',
+  isKept: (value) => countCharacters(String(value), max) <= max,
+  message: (field) => `El campo ${field} no puede superar los ${max} caracteres`,
+})
+
+/** The code points of a text; the UTF-16 units where these already say that there are too many. */
+function countCharacters(text: string, max: number) {
+  // A code point is one or two units.
+  const needsCounting = text.length > max && text.length <= 2 * max
+  return needsCounting ? [...text].length : text.length
+}
+
+/** The whole number that `value` is or spells (a blank text: 0), ±Infinity beyond a double. */
+function wholeNumber(value: unknown) {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined
+  if (typeof value === 'string' && /infinity/i.test(value)) return undefined
+  const number = Number(value)
+  return Number.isInteger(number) || Math.abs(number) === Infinity ? number : undefined
+}
