@@ -1,7 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { MAX_PASSWORD_BYTES } from '../config.js'
 import {
   brokenConstraint,
   type Constraint,
+  hasAtMostBytes,
   isStorable,
   isText,
   requiredAndNotEmpty,
@@ -30,13 +32,9 @@ export const Login = Named('Login', {
   }),
 })
 
-/** The most that bcrypt reads of a password; it would cut the rest silently. */
-const MAX_PASSWORD_BYTES = 72
-
 const fitsBcrypt: Constraint = {
-  name: 'bytes',
-  isKept: (value) => Buffer.byteLength(String(value)) <= MAX_PASSWORD_BYTES,
-  message: () => 'La contraseña no puede superar los 72 bytes',
+  ...hasAtMostBytes(MAX_PASSWORD_BYTES),
+  message: () => `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
 }
 
 // bcrypt repeats the key with a NUL after it: with a NUL inside, "a" would pass for "a\0a".

@@ -90,6 +90,32 @@ export const hasAtMost = (max: number): Constraint => ({
   message: (field) => `El campo ${field} no puede superar los ${max} caracteres`,
 })
 
+/** The text has at most `max` bytes in UTF-8. */
+export const hasAtMostBytes = (max: number): Constraint => ({
+  name: 'bytes',
+  isKept: (value) => Buffer.byteLength(String(value)) <= max,
+  message: (field) => `El campo ${field} no puede superar los ${max} bytes`,
+})
+
+const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
+const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
+const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
+
+/** An email address: a local part, `@`, and a domain of at least two labels. */
+export const isEmail: Constraint = {
+  name: 'email',
+  isKept: (value) => EMAIL.test(String(value)),
+  message: (field) => `El campo ${field} debe ser un correo electrónico`,
+}
+
+/** The constraints of a text to be stored, of at most `max` characters. */
+export const textConstraints = (max: number, presence = requiredAndNotBlank) => [
+  presence,
+  isText,
+  isStorable,
+  hasAtMost(max),
+]
+
 /** The code points of a text; the UTF-16 units where these already say that there are too many. */
 function countCharacters(text: string, max: number) {
   // A code point is one or two units.

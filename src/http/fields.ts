@@ -2,7 +2,6 @@ import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/
 import {
   brokenConstraint,
   type Constraint,
-  hasAtMost,
   isBoolean,
   isId,
   isPage,
@@ -13,6 +12,7 @@ import {
   required,
   requiredAndNotBlank,
   requiredAndNotEmpty,
+  textConstraints,
 } from './constraints.js'
 import { Failure } from './failures.js'
 
@@ -113,14 +113,6 @@ export function Text({ max = 255, blank, visible, examples, messages }: TextOpti
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
   return field<string>(wire, visible ? [...constraints, isVisible] : constraints, messages)
 }
-
-/** The constraints of a text of at most `max` characters. */
-export const textConstraints = (max: number, presence = requiredAndNotBlank) => [
-  presence,
-  isText,
-  isStorable,
-  hasAtMost(max),
-]
 
 /** `?page=`: a whole number of at least 1; absent is page 1 (contract, section 8). */
 export const PageNumber = Type.Optional(

@@ -1,7 +1,12 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import { type Constraint, hasAtMost, requiredAndNotBlank } from '../http/constraints.js'
+import {
+  type Constraint,
+  hasAtMost,
+  requiredAndNotBlank,
+  textConstraints,
+} from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
-import { decoded, field, PageNumber, PathId, Search, textConstraints } from '../http/fields.js'
+import { decoded, field, PageNumber, PathId, Search } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', { id: Type.Integer(), strNombreModulo: Type.String() })

@@ -1,6 +1,6 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
 import { PASSWORD_CONSTRAINTS, Password } from '../auth/schemas.js'
-import { type Constraint, isText } from '../http/constraints.js'
+import { type Constraint, isEmail, isText, textConstraints } from '../http/constraints.js'
 import { Named, NullableText } from '../http/envelopes.js'
 import {
   Bool,
@@ -13,20 +13,9 @@ import {
   QueryBoolean,
   Search,
   Text,
-  textConstraints,
 } from '../http/fields.js'
 
-const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
-const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
-const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
-
-const isEmail: Constraint = {
-  name: 'email',
-  isKept: (value) => EMAIL.test(String(value)),
-  message: (name) => `El campo ${name} debe ser un correo electrónico`,
-}
-
-/** An email address: a local part, `@`, and a domain of at least two labels. */
+/** An email address. */
 export const Email = field<string>(
   { type: 'string', format: 'email', maxLength: 255, examples: ['ana@ejemplo.com'] },
   [...textConstraints(255), isEmail],
