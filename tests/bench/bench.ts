@@ -10,8 +10,16 @@ import { type Server, startGenerator, startServer } from './processes.js'
 /** What all sections share. */
 export type Bench = Awaited<ReturnType<typeof startBench>>
 
+/** How the bench was called. */
+interface BenchOptions {
+  /** How long a single measurement takes. */
+  seconds: number
+  /** The one endpoint that the section `endpoints` measures; undefined for all of them. */
+  endpoint: string | undefined
+}
+
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
-export async function startBench(seconds: number) {
+export async function startBench({ seconds, endpoint }: BenchOptions) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
   const database = await startPostgres({ folder: join(folder, 'postgres') })
   const captcha = await startCaptcha()
@@ -19,21 +27,28 @@ export async function startBench(seconds: number) {
   const server = openDatabase(database.url)
   const servers = new Set<Server>()
 
-  /** A new database; gives its address. */
-  async function createDatabase(name: string) {
-    await server.unsafe(`create database ${name} template template0`)
+  /** Makes a database, empty or as a copy of `template`, and returns its address. */
+  async function createDatabase(name: string, template = 'template0') {
+    await server.unsafe(`create database ${name} template ${template}`)
     const url = new URL(database.url)
     url.pathname = `/${name}`
     return url.href
+  }
+
+  async function dropDatabase(name: string) {
+    await server.unsafe(`drop database ${name} with (force)`)
   }
 
   const url = await createDatabase('llavero')
   await seed(url, PERFILES)
 
   return {
-    /** How long a single measurement takes. */
     seconds,
+    endpoint,
+    /** The process id of PostgreSQL's postmaster. */
+    postgresPid: database.pid,
     createDatabase,
+    dropDatabase,
     data: await readData(url),
     generator,
     /** Starts the service or a reference, on the seeded database unless `env` names another. */

@@ -1,35 +1,40 @@
 /**
- * `npm run bench [-- --only map|login|lists|start] [--seconds N]`: measures the
- * compiled service beside references in the same run and prints tables.
+ * `npm run bench [-- --only endpoints|login|lists|start] [--seconds N] [--endpoint NAME]`: measures
+ * the compiled service beside references in the same run and prints tables. `--endpoint` measures
+ * one row of the section `endpoints`.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startBench } from './bench.js'
 import { print } from './measure.js'
+import { endpoints } from './sections/endpoints.js'
 import { lists } from './sections/lists.js'
 import { login } from './sections/login.js'
-import { map } from './sections/map.js'
 import { start } from './sections/start.js'
 
-const SECTIONS = { map, login, lists, start }
+const SECTIONS = { endpoints, login, lists, start }
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     seconds: { type: 'string', default: '2' },
+    endpoint: { type: 'string' },
   },
 })
 const seconds = Number(values.seconds)
-const chosen = Object.entries(SECTIONS).filter(([name]) => [undefined, name].includes(values.only))
-if (chosen.length === 0 || !(seconds >= 1)) {
-  console.error(`--only ${Object.keys(SECTIONS).join('|')}, --seconds 1 or more`)
+const only = values.endpoint === undefined ? values.only : 'endpoints'
+const chosen = Object.entries(SECTIONS).filter(([name]) => [undefined, name].includes(only))
+if (chosen.length === 0 || !(Number.isInteger(seconds) && seconds >= 1)) {
+  console.error(
+    `--only ${Object.keys(SECTIONS).join('|')}, --seconds a whole number from 1, --endpoint NAME`,
+  )
   process.exit(2)
 }
 const machine =
   `${availableParallelism()} cores and ${Math.round(totalmem() / 1e9)} GB, shared by PostgreSQL, ` +
   `the servers (Node ${process.version}) and the load generator. ` +
   `Load average before the start: ${loadavg()[0]?.toFixed(2)}.`
-const bench = await startBench(seconds)
+const bench = await startBench({ seconds, endpoint: values.endpoint })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => bench.stop().finally(() => process.exit(1)))
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** Several measurements of one thing. */
 export interface Spread {
@@ -44,6 +44,42 @@ export function residentMb(pid: number) {
     return (Number(kib) * 1024) / 1e6
   } catch {
     return Number.NaN
+  }
+}
+
+/** The unit of the times in /proc/PID/stat: 100 ticks a second, whatever the kernel works with. */
+const TICKS = 100
+
+/** Processor time of a process and its threads so far, in seconds; NaN where there is no /proc. */
+export function cpuSeconds(pid: number) {
+  const stat = readStat(pid)
+  return stat ? stat.own / TICKS : Number.NaN
+}
+
+/** The same of a process and its children together, those included that have ended. */
+export function cpuSecondsOfTree(pid: number) {
+  const stat = readStat(pid)
+  if (!stat) return Number.NaN
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readStat(Number(name)))
+    .filter((child) => child?.parent === pid)
+  const living = children.reduce((sum, child) => sum + (child?.own ?? 0), 0)
+  return (stat.own + stat.ended + living) / TICKS
+}
+
+function readStat(pid: number) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The program's name stands in parentheses and may contain spaces.
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number)
+    const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11)
+    return { parent: fields[1], own: utime + stime, ended: cutime + cstime }
+  } catch {
+    return undefined
   }
 }
 

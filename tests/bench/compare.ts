@@ -1,0 +1,67 @@
+import type { Bench } from './bench.js'
+import type { LoadRequest } from './load.js'
+import { alternate, cpuSeconds, cpuSecondsOfTree, type Spread, spread } from './measure.js'
+import type { Server } from './processes.js'
+
+export const CONNECTIONS = 50
+const ROUNDS = 5
+
+/** One of the service and one of what it is compared with. */
+export interface Pair<T> {
+  service: T
+  reference: T
+}
+
+/** One figure in several rounds, and the ratio of service to reference in each round. */
+export interface Comparison extends Pair<Spread> {
+  ratio: Spread
+}
+
+/** How `compare` measures, for the `about` of a section. */
+export const describeComparison = (seconds: number) =>
+  `${CONNECTIONS} connections, ${ROUNDS} alternating rounds of ${seconds} s after a warm-up, ` +
+  'median (min–max), ratios within a round. The processor time of a request is that of the ' +
+  'server and of all processes of PostgreSQL, user and system. That of the load generator is not ' +
+  'in it, but the generator works on the same cores, which brings the requests/s closer together.'
+
+/**
+ * Sends the same requests to both servers in turn, and calls `prepare` before each time. Connection
+ * n of CONNECTIONS sends the requests n, n + CONNECTIONS, n + 2 * CONNECTIONS, … over and over.
+ * The processor time of a request is in milliseconds, NaN where there is no /proc.
+ */
+export async function compare(
+  { generator, seconds, postgresPid }: Bench,
+  servers: Pair<Server>,
+  requests: LoadRequest[],
+  prepare = async () => {},
+) {
+  async function measure(way: keyof Pair<Server>) {
+    const { url, pid } = servers[way]
+    const cpu = () => cpuSeconds(pid) + cpuSecondsOfTree(postgresPid)
+    await prepare()
+    const before = cpu()
+    const load = await generator.run({
+      kind: 'flood',
+      url,
+      requests,
+      seconds,
+      connections: CONNECTIONS,
+    })
+    const spent = cpu() - before
+    return {
+      perSecond: load.answered / load.seconds,
+      cpuMs: (spent * 1000) / load.answered,
+    }
+  }
+  const ways = ['service', 'reference'] as const
+  await alternate(1, ways, measure)
+  const rounds = await alternate(ROUNDS, ways, measure)
+
+  function summarize(figure: 'perSecond' | 'cpuMs'): Comparison {
+    const service = rounds.service.map((round) => round[figure])
+    const reference = rounds.reference.map((round) => round[figure])
+    const ratios = service.map((value, round) => value / (reference[round] ?? Number.NaN))
+    return { service: spread(service), reference: spread(reference), ratio: spread(ratios) }
+  }
+  return { perSecond: summarize('perSecond'), cpuMs: summarize('cpuMs') }
+}
