@@ -41,6 +41,13 @@ export async function startBench({ seconds, endpoint }: BenchOptions) {
 
   const url = await createDatabase('llavero')
   await seed(url, PERFILES)
+  const env = {
+    ...SECRETS,
+    DATABASE_URL: url,
+    JWT_SECRET,
+    CAPTCHA_VERIFY_URL: captcha.url,
+    LOGIN_RATE_LIMIT: '0',
+  }
 
   return {
     seconds,
@@ -51,16 +58,11 @@ export async function startBench({ seconds, endpoint }: BenchOptions) {
     dropDatabase,
     data: await readData(url),
     generator,
-    /** Starts the service or a reference, on the seeded database unless `env` names another. */
-    startServer: async (file: string, env: Record<string, string> = {}) => {
-      const common = {
-        ...SECRETS,
-        DATABASE_URL: url,
-        JWT_SECRET,
-        CAPTCHA_VERIFY_URL: captcha.url,
-        LOGIN_RATE_LIMIT: '0',
-      }
-      const started = await startServer(file, { ...common, ...env }, folder)
+    /** The environment of the service and the references, with the seeded database. */
+    env,
+    /** Starts the service or a reference, with further variables or other values. */
+    startServer: async (file: string, others: Record<string, string> = {}) => {
+      const started = await startServer(file, { ...env, ...others }, folder)
       servers.add(started)
       return started
     },

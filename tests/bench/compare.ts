@@ -1,6 +1,14 @@
 import type { Bench } from './bench.js'
 import type { LoadRequest } from './load.js'
-import { alternate, cpuSeconds, cpuSecondsOfTree, type Spread, spread } from './measure.js'
+import {
+  alternate,
+  cpuSeconds,
+  cpuSecondsOfTree,
+  ratios,
+  type Spread,
+  spread,
+  writeCalls,
+} from './measure.js'
 import type { Server } from './processes.js'
 
 export const CONNECTIONS = 50
@@ -27,7 +35,8 @@ export const describeComparison = (seconds: number) =>
 /**
  * Sends the same requests to both servers in turn, and calls `prepare` before each time. Connection
  * n of CONNECTIONS sends the requests n, n + CONNECTIONS, n + 2 * CONNECTIONS, … over and over.
- * The processor time of a request is in milliseconds, NaN where there is no /proc.
+ * Returns requests a second, and for one request the processor time in milliseconds and the
+ * server's write system calls; these two are NaN where there is no /proc.
  */
 export async function compare(
   { generator, seconds, postgresPid }: Bench,
@@ -39,7 +48,7 @@ export async function compare(
     const { url, pid } = servers[way]
     const cpu = () => cpuSeconds(pid) + cpuSecondsOfTree(postgresPid)
     await prepare()
-    const before = cpu()
+    const before = { cpu: cpu(), writes: writeCalls(pid) }
     const load = await generator.run({
       kind: 'flood',
       url,
@@ -47,21 +56,28 @@ export async function compare(
       seconds,
       connections: CONNECTIONS,
     })
-    const spent = cpu() - before
     return {
       perSecond: load.answered / load.seconds,
-      cpuMs: (spent * 1000) / load.answered,
+      cpuMs: ((cpu() - before.cpu) * 1000) / load.answered,
+      writes: (writeCalls(pid) - before.writes) / load.answered,
     }
   }
   const ways = ['service', 'reference'] as const
   await alternate(1, ways, measure)
   const rounds = await alternate(ROUNDS, ways, measure)
 
-  function summarize(figure: 'perSecond' | 'cpuMs'): Comparison {
+  function summarize(figure: 'perSecond' | 'cpuMs' | 'writes'): Comparison {
     const service = rounds.service.map((round) => round[figure])
     const reference = rounds.reference.map((round) => round[figure])
-    const ratios = service.map((value, round) => value / (reference[round] ?? Number.NaN))
-    return { service: spread(service), reference: spread(reference), ratio: spread(ratios) }
+    return {
+      service: spread(service),
+      reference: spread(reference),
+      ratio: ratios(service, reference),
+    }
   }
-  return { perSecond: summarize('perSecond'), cpuMs: summarize('cpuMs') }
+  return {
+    perSecond: summarize('perSecond'),
+    cpuMs: summarize('cpuMs'),
+    writes: summarize('writes'),
+  }
 }

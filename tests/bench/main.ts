@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --only endpoints|login|lists|start] [--seconds N] [--endpoint NAME]`: measures
+ * `npm run bench [-- --only endpoints|pool|log|login|lists|start] [--seconds N] [--endpoint NAME]`: measures
  * the compiled service beside references in the same run and prints tables. `--endpoint` measures
  * one row of the section `endpoints`.
  */
@@ -9,10 +9,12 @@ import { startBench } from './bench.js'
 import { print } from './measure.js'
 import { endpoints } from './sections/endpoints.js'
 import { lists } from './sections/lists.js'
+import { log } from './sections/log.js'
 import { login } from './sections/login.js'
+import { pool } from './sections/pool.js'
 import { start } from './sections/start.js'
 
-const SECTIONS = { endpoints, login, lists, start }
+const SECTIONS = { endpoints, pool, log, login, lists, start }
 
 const { values } = parseArgs({
   options: {

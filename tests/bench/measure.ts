@@ -37,6 +37,13 @@ export async function alternate<Name extends string, T>(
   return results
 }
 
+/** Each round of the one way divided by the same round of the other. */
+export const ratios = (values: number[], others: number[]) =>
+  spread(values.map((value, round) => value / (others[round] ?? Number.NaN)))
+
+/** How a table marks a target. */
+export const mark = (holds: boolean) => (holds ? 'yes' : 'NO')
+
 /** Resident memory of a process in MB; NaN where there is no /proc. */
 export function residentMb(pid: number) {
   try {
@@ -80,6 +87,15 @@ function readStat(pid: number) {
     return { parent: fields[1], own: utime + stime, ended: cutime + cstime }
   } catch {
     return undefined
+  }
+}
+
+/** The write system calls of a process so far, those on sockets included; NaN without /proc. */
+export function writeCalls(pid: number) {
+  try {
+    return Number(/^syscw: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+  } catch {
+    return Number.NaN
   }
 }
 

@@ -92,13 +92,14 @@ export function startGenerator(): Generator {
   }
 }
 
-function stopAtExit(child: ChildProcess) {
+/** Ends the child with this process at the latest. */
+export function stopAtExit(child: ChildProcess) {
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
 }
 
-async function stop(child: ChildProcess) {
+export async function stop(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
   child.kill('SIGTERM')

@@ -14,7 +14,7 @@ import {
 } from '../data.js'
 import { checkEqual } from '../equal.js'
 import type { LoadRequest } from '../load.js'
-import type { Section } from '../measure.js'
+import { mark, type Section } from '../measure.js'
 import { SERVERS, type Server } from '../processes.js'
 
 /** What one connection works with. */
@@ -331,7 +331,7 @@ function describeResult(
     'at least': target.perSecond,
   }
   // There is no /proc to read processor time from.
-  if (Number.isNaN(cpuMs.ratio.median)) return { ...row, holds: isFast ? 'yes' : 'NO' }
+  if (Number.isNaN(cpuMs.ratio.median)) return { ...row, holds: mark(isFast) }
   const isCheap = cpuMs.ratio.median <= target.cpu
   return {
     ...row,
@@ -339,6 +339,6 @@ function describeResult(
     'plain way ': cpuMs.reference,
     'plain = 1 ': cpuMs.ratio,
     'at most': target.cpu,
-    holds: isFast && isCheap ? 'yes' : 'NO',
+    holds: mark(isFast && isCheap),
   }
 }
