@@ -8,7 +8,7 @@ import { findMapaDePermisos } from './queries.js'
  * row, which triggers change with every write to the map, and the query that authorises the request
  * reads it: a kept text is sent only when the database has just said that it is the present one, so
  * no replica ever sends a stale one. By itself this serves 2.6 times the requests of reading the rows
- * each time, measured by `npm run bench -- --only map`.
+ * each time, measured by `npm run bench -- --endpoint map`.
  */
 export interface Mapa {
   version: string | null

@@ -14,12 +14,12 @@ export type Bench = Awaited<ReturnType<typeof startBench>>
 interface BenchOptions {
   /** How long a single measurement takes. */
   seconds: number
-  /** The one endpoint that the section `endpoints` measures; undefined for all of them. */
-  endpoint: string | undefined
+  /** The names of the endpoints that the section `endpoints` measures; none for all of them. */
+  endpoints: string[]
 }
 
 /** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
-export async function startBench({ seconds, endpoint }: BenchOptions) {
+export async function startBench({ seconds, endpoints }: BenchOptions) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
   const database = await startPostgres({ folder: join(folder, 'postgres') })
   const captcha = await startCaptcha()
@@ -51,7 +51,7 @@ export async function startBench({ seconds, endpoint }: BenchOptions) {
 
   return {
     seconds,
-    endpoint,
+    endpoints,
     /** The process id of PostgreSQL's postmaster. */
     postgresPid: database.pid,
     createDatabase,

@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- --only endpoints|pool|log|login|lists|start] [--seconds N] [--endpoint NAME]`: measures
- * the compiled service beside references in the same run and prints tables. `--endpoint` measures
- * one row of the section `endpoints`.
+ * Measures the compiled service beside references in the same run and prints tables:
+ * `npm run bench -- [--only SECTION] [--seconds N] [--endpoint NAME …]`. `--endpoint` measures these
+ * rows of the section `endpoints` and nothing else.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -11,20 +11,21 @@ import { endpoints } from './sections/endpoints.js'
 import { lists } from './sections/lists.js'
 import { log } from './sections/log.js'
 import { login } from './sections/login.js'
+import { lookup } from './sections/lookup.js'
 import { pool } from './sections/pool.js'
 import { start } from './sections/start.js'
 
-const SECTIONS = { endpoints, pool, log, login, lists, start }
+const SECTIONS = { endpoints, lookup, pool, log, login, lists, start }
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     seconds: { type: 'string', default: '2' },
-    endpoint: { type: 'string' },
+    endpoint: { type: 'string', multiple: true, default: [] },
   },
 })
 const seconds = Number(values.seconds)
-const only = values.endpoint === undefined ? values.only : 'endpoints'
+const only = values.endpoint.length === 0 ? values.only : 'endpoints'
 const chosen = Object.entries(SECTIONS).filter(([name]) => [undefined, name].includes(only))
 if (chosen.length === 0 || !(Number.isInteger(seconds) && seconds >= 1)) {
   console.error(
@@ -36,7 +37,7 @@ const machine =
   `${availableParallelism()} cores and ${Math.round(totalmem() / 1e9)} GB, shared by PostgreSQL, ` +
   `the servers (Node ${process.version}) and the load generator. ` +
   `Load average before the start: ${loadavg()[0]?.toFixed(2)}.`
-const bench = await startBench({ seconds, endpoint: values.endpoint })
+const bench = await startBench({ seconds, endpoints: values.endpoint })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => bench.stop().finally(() => process.exit(1)))
 }

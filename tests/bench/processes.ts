@@ -14,6 +14,11 @@ export const SERVERS = {
   plain: here('./references/plain.js'),
 }
 
+/** A module for `--import`: with it the service looks up each session by itself. */
+export const LOOKUP_ALONE = new URL('./references/lookup-alone.js', import.meta.url).href
+/** The compiled module that it replaces. */
+export const LOOKUP = new URL('../../dist/auth/sesiones.js', import.meta.url).href
+
 /** How long a server may take to its first answer, in milliseconds. */
 const START_TIMEOUT = 20_000
 
