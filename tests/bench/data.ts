@@ -65,90 +65,11 @@ export async function seed(url: string, perfiles: number) {
 }
 
 /** Adds modules until there are MODULOS of them. */
-const insertModulos = (sql: Sql) => sql`
+export const insertModulos = (sql: Sql) => sql`
   insert into modulo ("strNombreModulo")
   select 'MODULO DE PRUEBA ' || numero
   from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
 `
-
-/** Profiles of one kind, each with one user. Both bear the kind's name with a number. */
-export interface Grupo {
-  nombre: string
-  perfiles: number
-  administrador?: boolean
-  /** Whether each profile has a record with every flag for every module. */
-  conPermisos?: boolean
-}
-
-/** Fills a new database with MODULOS modules and these groups of profiles and users. */
-export async function seedGrupos(url: string, grupos: Grupo[]) {
-  const sql = openDatabase(url)
-  await migrate(sql)
-  await insertModulos(sql)
-  for (const { nombre, perfiles, administrador = false, conPermisos = true } of grupos) {
-    await sql`
-      insert into perfil ("strNombrePerfil", "bitAdministrador")
-      select ${nombre} || numero, ${administrador}
-      from generate_series(1, ${perfiles}::integer) as numero
-    `
-    await sql`
-      insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-      select "strNombrePerfil", id, ${hashSync(PASSWORD, 4)}, "strNombrePerfil" || '@ejemplo.com'
-      from perfil
-      where "strNombrePerfil" ~ ${`^${nombre}[0-9]+$`}
-      order by id
-    `
-    if (conPermisos) {
-      await sql`
-        insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar",
-          "bitConsulta", "bitEliminar", "bitDetalle")
-        select perfil.id, modulo.id, true, true, true, true, true
-        from perfil
-        cross join modulo
-        where "strNombrePerfil" ~ ${`^${nombre}[0-9]+$`}
-        order by perfil.id, modulo.id
-      `
-    }
-  }
-  await sql`vacuum analyze`
-  await sql.end()
-}
-
-/** The users of one group, each with the first permission record of the profile. */
-export async function readGrupo(url: string, nombre: string) {
-  const sql = openDatabase(url)
-  const usuarios = await sql<(Usuario & { idPermiso: number | null })[]>`
-    select id, "idPerfil", "strNombreUsuario" as nombre,
-      (
-        select min(id) from permisos_perfil where "idPerfil" = usuario."idPerfil"
-      ) as "idPermiso"
-    from usuario
-    where "strNombreUsuario" ~ ${`^${nombre}[0-9]+$`}
-    order by id
-  `
-  await sql.end()
-  return [...usuarios]
-}
-
-/** The ids of all modules. */
-export async function readModulos(url: string) {
-  const sql = openDatabase(url)
-  const modulos = await sql<{ id: number }[]>`select id from modulo order by id`
-  await sql.end()
-  return modulos.map(({ id }) => id)
-}
-
-/** Takes away what the service alone keeps up to date at a write: the plain way has no triggers. */
-export async function dropTriggers(url: string) {
-  const sql = openDatabase(url)
-  const triggers = await sql<{ tabla: string; nombre: string }[]>`
-    select tgrelid::regclass::text as tabla, tgname as nombre from pg_trigger where not tgisinternal
-  `
-  for (const { tabla, nombre } of triggers) {
-    await sql`drop trigger ${sql(nombre)} on ${sql(tabla)}`
-  }
-  await sql.end()
-}
 
 /** The users: those who may read their own map, and those who may do everything. */
 export async function readData(url: string) {

@@ -5,6 +5,29 @@ import type { LoadRequest } from './load.js'
 import type { Server } from './processes.js'
 
 /**
+ * Throws an AssertionError unless both servers return the same answers and write the same data: for
+ * `first` without its token, which has to be a 401, and for `first` and `second`, which have to
+ * succeed. `second` is there for writes, and has to change what `first` has written.
+ */
+export async function checkAnswers(
+  servers: Pair<Server>,
+  urls: Pair<string>,
+  first: LoadRequest,
+  second?: LoadRequest,
+) {
+  const { authorization: _, ...headers } = first.headers
+  const withoutToken = await checkEqual(servers, urls, { ...first, headers })
+  assert.equal(withoutToken.status, 401)
+
+  const done = await checkEqual(servers, urls, first)
+  assert.equal(done.status, 200)
+  if (!second) return
+  const doneAgain = await checkEqual(servers, urls, second)
+  assert.equal(doneAgain.status, 200)
+  assert.notEqual(doneAgain.content, done.content)
+}
+
+/**
  * Sends one request to both servers and throws an AssertionError unless they return the same status
  * and body, and the databases at `urls` have the same content afterwards. Returns the status and a
  * hash of that content.
@@ -23,7 +46,7 @@ async function send(server: Server, { path, ...request }: LoadRequest) {
   return { status: answer.status, body: await answer.json() }
 }
 
-/** A hash of all rows, of the columns that the contract names. */
+/** Returns a hash of all rows, without the columns that the service keeps for itself. */
 async function readContent(url: string) {
   const sql = openDatabase(url)
   const [row] = await sql<[{ content: string }]>`

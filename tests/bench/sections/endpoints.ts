@@ -1,154 +1,14 @@
 import { strict as assert } from 'node:assert'
 import type { Bench } from '../bench.js'
-import { CONNECTIONS, type Comparison, compare, describeComparison, type Pair } from '../compare.js'
-import {
-  authorization,
-  dropTriggers,
-  type Grupo,
-  MODULOS,
-  openDatabase,
-  readGrupo,
-  readModulos,
-  seedGrupos,
-  type Usuario,
-} from '../data.js'
-import { checkEqual } from '../equal.js'
-import type { LoadRequest } from '../load.js'
+import { CONNECTIONS, type Comparison, compare, describeComparison } from '../compare.js'
+import { authorization, MODULOS, openDatabase } from '../data.js'
+import { checkAnswers, checkEqual } from '../equal.js'
+import { dropTriggers, type Grupo, readGrupo, readModulos, seedGrupos } from '../grupos.js'
 import { mark, type Section } from '../measure.js'
-import { SERVERS, type Server } from '../processes.js'
+import { SERVERS } from '../processes.js'
+import { type Connection, type Endpoint, makeRequests, READS, WRITES } from '../workload.js'
 
-/** What one connection works with. */
-interface Connection {
-  /** Whose token it sends. */
-  caller: Usuario
-  /** Another user, the user's profile and its first permission record: what it reads or writes. */
-  other: Usuario & { idPermiso: number | null }
-  /** The ids of profiles without permission records, and of all modules. */
-  vacios: number[]
-  modulos: number[]
-}
-
-interface Endpoint {
-  name: string
-  method?: 'GET' | 'POST' | 'PUT'
-  path(connection: Connection): string
-  /** The body that a connection sends the time `turn`, which counts from 0. */
-  body?(connection: Connection, turn: number): object
-  /** How many different requests each connection makes before it begins again; by default one. */
-  turns?(seconds: number): number
-  /** Further settings of the service for this endpoint. */
-  env?: Record<string, string>
-  /** The service, the plain way being 1: requests/s at least, processor time at most. */
-  target: { perSecond: number; cpu: number }
-}
-
-const MAP = { perSecond: 7.5, cpu: 0.12 }
-const READ = { perSecond: 1, cpu: 1 }
-const WRITE = { perSecond: 0.5, cpu: 2 }
-const MATRIX = { perSecond: 0.8, cpu: 1.25 }
-
-const READS: Endpoint[] = [
-  {
-    name: 'map',
-    path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
-    target: MAP,
-  },
-  {
-    name: 'map, AUTHORIZATION=client',
-    path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
-    env: { AUTHORIZATION: 'client' },
-    target: MAP,
-  },
-  { name: 'usuario', path: () => '/api/usuario', target: READ },
-  { name: 'perfil', path: () => '/api/perfil', target: READ },
-  { name: 'modulo', path: () => '/api/modulo', target: READ },
-  { name: 'permisos', path: () => '/api/permisos', target: READ },
-  { name: 'modulo/list', path: () => '/api/modulo/list', target: READ },
-  { name: 'perfil/list', path: () => '/api/perfil/list', target: READ },
-  { name: 'usuario/:id', path: ({ other }) => `/api/usuario/${other.id}`, target: READ },
-  { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}`, target: READ },
-]
-
-/** Every second time, so that each update changes something. */
-const isOdd = (turn: number) => turn % 2 === 1
-
-const flags = (value: boolean) => ({
-  bitAgregar: true,
-  bitEditar: value,
-  bitConsulta: true,
-  bitEliminar: value,
-  bitDetalle: true,
-})
-
-const WRITES: Endpoint[] = [
-  {
-    name: 'PUT perfil',
-    method: 'PUT',
-    path: ({ other }) => `/api/perfil/${other.idPerfil}`,
-    body: ({ other }, turn) => ({
-      strNombrePerfil: `${other.nombre} ${isOdd(turn) ? 'de día' : 'de noche'}`,
-      bitAdministrador: false,
-    }),
-    turns: () => 2,
-    target: WRITE,
-  },
-  {
-    name: 'PUT permisos',
-    method: 'PUT',
-    path: ({ other }) => `/api/permisos/${other.idPermiso}`,
-    body: ({ other, modulos }, turn) => ({
-      idPerfil: other.idPerfil,
-      idModulo: modulos[0],
-      ...flags(isOdd(turn)),
-    }),
-    turns: () => 2,
-    target: WRITE,
-  },
-  {
-    name: 'POST permisos',
-    method: 'POST',
-    path: () => '/api/permisos',
-    body: ({ vacios, modulos }, turn) => ({
-      idPerfil: vacios[Math.floor(turn / modulos.length)],
-      idModulo: modulos[turn % modulos.length],
-      ...flags(true),
-    }),
-    turns: postsFor,
-    target: WRITE,
-  },
-  {
-    name: 'PUT usuario',
-    method: 'PUT',
-    path: ({ other }) => `/api/usuario/${other.id}`,
-    body: ({ other }, turn) => ({
-      strNombreUsuario: other.nombre,
-      idPerfil: other.idPerfil,
-      strCorreo: `${other.nombre}@ejemplo.com`,
-      strNumeroCelular: isOdd(turn) ? '5512345678' : '5587654321',
-      idEstadoUsuario: true,
-    }),
-    turns: () => 2,
-    target: WRITE,
-  },
-  {
-    name: 'matrix of 200',
-    method: 'POST',
-    path: () => '/api/permisos/guardar-matriz',
-    body: ({ other, modulos }, turn) => ({
-      idPerfil: other.idPerfil,
-      permisos: modulos.map((idModulo) => ({ idModulo, ...flags(isOdd(turn)) })),
-    }),
-    turns: () => 2,
-    target: MATRIX,
-  },
-]
-
-/** The records that each connection may add in one measurement, so 10,000 a second in all. */
-function postsFor(seconds: number) {
-  return seconds * MODULOS
-}
-
-/** Readers, and writers who are no administrators. They hold all that can be granted. */
+/** Users who read, and who write without being administrators. Their profiles hold every right. */
 const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
 const ADMINISTRADORES: Grupo = {
   nombre: 'administrador',
@@ -159,10 +19,10 @@ const ADMINISTRADORES: Grupo = {
 const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
 /** A user who may do nothing. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
-/** The profiles that records are added to. */
+/** The name of the group of profiles that records are added to. */
 const VACIOS = 'vacio'
 
-/** Every endpoint: the service beside the plain way. */
+/** Compares the service with the plain way at every endpoint, or at those of `--endpoint`. */
 export async function endpoints(bench: Bench): Promise<Section> {
   const names = [...READS, ...WRITES].map(({ name }) => name)
   const chosen = bench.endpoints.length > 0 ? bench.endpoints : names
@@ -213,7 +73,7 @@ async function measureWrites(bench: Bench, chosen: Endpoint[]) {
   return rows
 }
 
-/** Gives each user of `callers` a connection, and to each connection another user of `others`. */
+/** Plans a connection for each user of `callers`, which reads or writes another user of `others`. */
 async function planConnections(url: string, callers: Grupo, others: Grupo): Promise<Connection[]> {
   const usuarios = await readGrupo(url, callers.nombre)
   const otros = await readGrupo(url, others.nombre)
@@ -244,13 +104,18 @@ async function measure(
     service: await startServer(SERVERS.service, { ...endpoint.env, DATABASE_URL: urls.service }),
     reference: await startServer(SERVERS.plain, { DATABASE_URL: urls.reference }),
   }
-  const turns = endpoint.turns?.(bench.seconds) ?? 1
-  const requests = Array.from({ length: turns }, (_, turn) =>
-    connections.map((connection) => makeRequest(endpoint, connection, turn)),
-  ).flat()
+  const requests = makeRequests(endpoint, connections, bench.seconds)
+  const [first] = requests
+  assert(first)
 
-  await checkAnswers(servers, urls, requests)
-  if (!endpoint.env) await checkRefusal(servers, urls, requests)
+  await checkAnswers(servers, urls, first, requests[CONNECTIONS])
+  // With AUTHORIZATION=client the service refuses nobody who has a session.
+  if (!endpoint.env) {
+    const [nadie] = await readGrupo(urls.service, NADIE.nombre)
+    assert(nadie)
+    const headers = { ...first.headers, ...authorization(nadie) }
+    await checkEqual(servers, urls, { ...first, headers })
+  }
   const prepare = async () => {
     if (!endpoint.body) return
     await tidy(urls.service)
@@ -265,48 +130,7 @@ async function measure(
   return describeResult(endpoint, perSecond, cpuMs)
 }
 
-function makeRequest(endpoint: Endpoint, connection: Connection, turn: number): LoadRequest {
-  const { method = 'GET', path, body } = endpoint
-  const headers = authorization(connection.caller)
-  if (!body) return { method, path: path(connection), headers }
-  return {
-    method,
-    path: path(connection),
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(body(connection, turn)),
-  }
-}
-
-/**
- * Throws unless both servers return the same answers to the first connection, with a token and
- * without one, and write the same data.
- */
-async function checkAnswers(servers: Pair<Server>, urls: Pair<string>, requests: LoadRequest[]) {
-  const [first] = requests
-  const second = requests[CONNECTIONS]
-  assert(first)
-  const { authorization: _, ...headers } = first.headers
-  const withoutToken = await checkEqual(servers, urls, { ...first, headers })
-  assert.equal(withoutToken.status, 401)
-
-  const done = await checkEqual(servers, urls, first)
-  assert.equal(done.status, 200)
-  if (!second) return
-  const doneAgain = await checkEqual(servers, urls, second)
-  assert.equal(doneAgain.status, 200)
-  // Servers that write nothing would be equal, too.
-  assert.notEqual(doneAgain.content, done.content)
-}
-
-/** Throws unless both servers return the same answer to a user who may do nothing. */
-async function checkRefusal(servers: Pair<Server>, urls: Pair<string>, [first]: LoadRequest[]) {
-  const [nadie] = await readGrupo(urls.service, NADIE.nombre)
-  assert(first && nadie)
-  const headers = { ...first.headers, ...authorization(nadie) }
-  await checkEqual(servers, urls, { ...first, headers })
-}
-
-/** Removes the added records and the dead rows, which the last round has left behind. */
+/** Removes the records that the last round has added, and the dead rows that it has left. */
 async function tidy(url: string) {
   const sql = openDatabase(url)
   await sql`

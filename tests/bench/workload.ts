@@ -1,0 +1,158 @@
+import { authorization, MODULOS, type Usuario } from './data.js'
+import type { Miembro } from './grupos.js'
+import type { LoadRequest } from './load.js'
+
+/** The data that one connection of the load generator works with. */
+export interface Connection {
+  /** The user whose token the connection sends. */
+  caller: Usuario
+  /** The user, profile and permission record that the connection reads or writes. */
+  other: Miembro
+  /** The ids of profiles without permission records, which no other connection writes. */
+  vacios: number[]
+  /** The ids of all modules. */
+  modulos: number[]
+}
+
+/** One row of the section `endpoints`. */
+export interface Endpoint {
+  name: string
+  /** By default GET. */
+  method?: 'POST' | 'PUT'
+  path(connection: Connection): string
+  /** The body of the request number `turn` of a connection; `turn` counts from 0. */
+  body?(connection: Connection, turn: number): object
+  /** How many requests a connection has before it begins with the first again; by default one. */
+  turns?(seconds: number): number
+  /** Environment variables of the service for this row. */
+  env?: Record<string, string>
+  /** The least ratio of requests/s and the most of processor time, service to plain way. */
+  target: { perSecond: number; cpu: number }
+}
+
+const MAP = { perSecond: 7.5, cpu: 0.12 }
+const READ = { perSecond: 1, cpu: 1 }
+const WRITE = { perSecond: 0.5, cpu: 2 }
+const MATRIX = { perSecond: 0.8, cpu: 1.25 }
+
+export const READS: Endpoint[] = [
+  {
+    name: 'map',
+    path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
+    target: MAP,
+  },
+  {
+    name: 'map, AUTHORIZATION=client',
+    path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
+    env: { AUTHORIZATION: 'client' },
+    target: MAP,
+  },
+  { name: 'usuario', path: () => '/api/usuario', target: READ },
+  { name: 'perfil', path: () => '/api/perfil', target: READ },
+  { name: 'modulo', path: () => '/api/modulo', target: READ },
+  { name: 'permisos', path: () => '/api/permisos', target: READ },
+  { name: 'modulo/list', path: () => '/api/modulo/list', target: READ },
+  { name: 'perfil/list', path: () => '/api/perfil/list', target: READ },
+  { name: 'usuario/:id', path: ({ other }) => `/api/usuario/${other.id}`, target: READ },
+  { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}`, target: READ },
+]
+
+/** Bodies differ from turn to turn, so that each update changes its row. */
+const isOdd = (turn: number) => turn % 2 === 1
+
+const flags = (value: boolean) => ({
+  bitAgregar: true,
+  bitEditar: value,
+  bitConsulta: true,
+  bitEliminar: value,
+  bitDetalle: true,
+})
+
+export const WRITES: Endpoint[] = [
+  {
+    name: 'PUT perfil',
+    method: 'PUT',
+    path: ({ other }) => `/api/perfil/${other.idPerfil}`,
+    body: ({ other }, turn) => ({
+      strNombrePerfil: `${other.nombre} ${isOdd(turn) ? 'de día' : 'de noche'}`,
+      bitAdministrador: false,
+    }),
+    turns: () => 2,
+    target: WRITE,
+  },
+  {
+    name: 'PUT permisos',
+    method: 'PUT',
+    path: ({ other }) => `/api/permisos/${other.idPermiso}`,
+    body: ({ other, modulos }, turn) => ({
+      idPerfil: other.idPerfil,
+      idModulo: modulos[0],
+      ...flags(isOdd(turn)),
+    }),
+    turns: () => 2,
+    target: WRITE,
+  },
+  {
+    name: 'POST permisos',
+    method: 'POST',
+    path: () => '/api/permisos',
+    body: ({ vacios, modulos }, turn) => ({
+      idPerfil: vacios[Math.floor(turn / modulos.length)],
+      idModulo: modulos[turn % modulos.length],
+      ...flags(true),
+    }),
+    turns: postsFor,
+    target: WRITE,
+  },
+  {
+    name: 'PUT usuario',
+    method: 'PUT',
+    path: ({ other }) => `/api/usuario/${other.id}`,
+    body: ({ other }, turn) => ({
+      strNombreUsuario: other.nombre,
+      idPerfil: other.idPerfil,
+      strCorreo: `${other.nombre}@ejemplo.com`,
+      strNumeroCelular: isOdd(turn) ? '5512345678' : '5587654321',
+      idEstadoUsuario: true,
+    }),
+    turns: () => 2,
+    target: WRITE,
+  },
+  {
+    name: 'matrix of 200',
+    method: 'POST',
+    path: () => '/api/permisos/guardar-matriz',
+    body: ({ other, modulos }, turn) => ({
+      idPerfil: other.idPerfil,
+      permisos: modulos.map((idModulo) => ({ idModulo, ...flags(isOdd(turn)) })),
+    }),
+    turns: () => 2,
+    target: MATRIX,
+  },
+]
+
+/** How many records one connection can add in one round: enough for 10,000 requests/s in all. */
+function postsFor(seconds: number) {
+  return seconds * MODULOS
+}
+
+/** Returns the first requests of all connections, in their order, then their second ones, and so on. */
+export function makeRequests(endpoint: Endpoint, connections: Connection[], seconds: number) {
+  const turns = endpoint.turns?.(seconds) ?? 1
+  const numbers = Array.from({ length: turns }, (_, turn) => turn)
+  return numbers.flatMap((turn) =>
+    connections.map((connection) => makeRequest(endpoint, connection, turn)),
+  )
+}
+
+function makeRequest(endpoint: Endpoint, connection: Connection, turn: number): LoadRequest {
+  const { method = 'GET', path, body } = endpoint
+  const headers = authorization(connection.caller)
+  if (!body) return { method, path: path(connection), headers }
+  return {
+    method,
+    path: path(connection),
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body(connection, turn)),
+  }
+}
