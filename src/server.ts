@@ -1,20 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
+import { drain } from './http/drain.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
-/** In milliseconds: how long not ready but still open; how long idle connections stay; the whole stop. */
-const NOTICE = 500
-const IDLE_GRACE = 2000
+/** How long a stop may take, in milliseconds. Docker kills a container after 10 s. */
 const EXIT_DEADLINE = 9000
 
 let app: FastifyInstance | undefined
+let isStopping = false
 
-// In a container nobody else ends the process.
-process.once('SIGTERM', stop)
-process.once('SIGINT', stop)
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
 
 try {
   app = await start(loadConfig(process.env))
@@ -43,22 +41,14 @@ async function start(config: Config) {
 }
 
 /**
- * Finishes what is in flight so that a proxy in front sees no request fail: it may not repeat a POST
- * whose connection is cut. New connections are refused, which it takes to another replica; those
- * that it keeps end with their next answer, or once they have long been idle.
+ * Answers what is in flight, then ends the process. Further signals are ignored, as the first one
+ * has a deadline: without a listener they would end the process amid a request.
  */
 async function stop() {
+  if (isStopping) return
+  isStopping = true
   setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
-  // Before the service is up there is nothing to finish: what a migration has begun is undone.
-  if (app) {
-    app.isStopping = true
-    await sleep(NOTICE)
-    const { server } = app
-    const closeIdle = server.closeIdleConnections.bind(server)
-    // Closing the server would cut them at once.
-    server.closeIdleConnections = () => {}
-    setTimeout(closeIdle, IDLE_GRACE)
-    await app.close()
-  }
+  // Before the service listens no request can be lost, and PostgreSQL rolls a migration back.
+  if (app) await drain(app)
   process.exit(0)
 }

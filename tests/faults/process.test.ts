@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN, cloneDatabase } from '../app.js'
@@ -8,6 +9,11 @@ import { closeAtEnd } from '../cleanup.js'
 import { COMPILED, killAll, launch, SECRETS } from '../service.js'
 import { startService } from './service.js'
 
+const CREDENTIALS = JSON.stringify({ ...ADMIN, captchaToken: 'humano' })
+/** The bytes of a login. */
+const LOGIN =
+  'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+  `Content-Length: ${CREDENTIALS.length}\r\n\r\n${CREDENTIALS}`
 const DONE = { code: 0, signal: null, stderr: '' }
 
 afterEach(killAll)
@@ -106,12 +112,8 @@ describe('a signal', () => {
   it('lets what is in flight be finished, makes it unready, takes no more, and ends it', async () => {
     const { child, address, ended } = await start()
     const busy = await open(address)
-    const credentials = JSON.stringify({ ...ADMIN, captchaToken: 'humano' })
     captcha.isHanging = true
-    busy.socket.write(
-      'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
-        `Content-Length: ${credentials.length}\r\n\r\n${credentials}`,
-    )
+    busy.socket.write(LOGIN)
     await expect.poll(() => captcha.waiting.length).toBe(1)
 
     child.kill('SIGTERM')
@@ -155,6 +157,25 @@ describe('a signal', () => {
     child.kill('SIGTERM')
     expect(await ended).toEqual(DONE)
     expect(performance.now() - since).toBeLessThan(10_000)
+  })
+
+  it('is ignored when it is not the first one', async () => {
+    const { child, address, ended } = await start()
+    const busy = await open(address)
+    captcha.isHanging = true
+    busy.socket.write(LOGIN)
+    await expect.poll(() => captcha.waiting.length).toBe(1)
+
+    child.kill('SIGTERM')
+    await expectRefusal(address)
+    child.kill('SIGTERM')
+    child.kill('SIGINT')
+    await sleep(200)
+    captcha.isHanging = false
+    captcha.waiting.pop()?.end('{"success":true}')
+
+    expect(await ended).toEqual(DONE)
+    expect(busy.answers()).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 /)])
   })
 
   it('may be SIGINT', async () => {
