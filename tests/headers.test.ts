@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { API_HEADERS, testApp } from './app.js'
+import { ADMIN, API_HEADERS, testApp } from './app.js'
 
 const ORIGIN = 'https://admin.ejemplo.com'
 const nuevo = (name: string) => ({ strNombreModulo: name })
@@ -25,6 +25,27 @@ describe('headers', () => {
         'vary',
         'x-request-id',
       ])
+    }
+  })
+
+  it('names the way to authenticate on every 401, and on nothing else', async () => {
+    const nobody = { token: null }
+    const login = { ...ADMIN, captchaToken: 'humano' }
+    const answers = [
+      await call('GET', '/api/perfil', undefined, nobody),
+      await call('HEAD', '/api/perfil', undefined, nobody),
+      await call('PUT', '/api/modulo/1', {}, { token: 'x' }),
+      await call('POST', '/api/auth/login', { ...login, strPwd: 'otra' }, nobody),
+      await call('POST', '/api/auth/login', { ...login, strNombreUsuario: 'nadie' }, nobody),
+    ]
+    for (const { status, headers } of answers) {
+      expect({ status, header: headers['www-authenticate'] }).toEqual({
+        status: 401,
+        header: 'Bearer',
+      })
+    }
+    for (const url of ['/api/perfil', '/api/nada', '/health/live']) {
+      expect((await call('GET', url)).headers).not.toHaveProperty('www-authenticate')
     }
   })
 
@@ -62,6 +83,7 @@ describe('headers', () => {
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-credentials': 'true',
       'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+      'access-control-max-age': '600',
     })
     const plain = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })
     expect(plain.headers).toMatchObject({

@@ -90,6 +90,7 @@ export function answerFailures(app: FastifyInstance) {
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
   const { status, body } = renderFailure(failure, request.routeOptions.config?.failures)
   request.failure = failure
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.code === 'busy') reply.header('retry-after', RETRY_AFTER)
   if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
   else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)

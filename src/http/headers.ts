@@ -24,6 +24,8 @@ export default fp<{ origins: string[] }>(async (app, { origins }) => {
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       exposedHeaders: ['x-request-id', 'retry-after', 'etag'],
       strictPreflight: false,
+      // How long a browser may keep the answer to a preflight request, in seconds.
+      maxAge: 600,
     })
   }
 })
