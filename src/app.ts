@@ -9,12 +9,13 @@ import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
 import docs, { documentFailures } from './http/docs.js'
-import { answerFailures, Failure, refuseRequest } from './http/failures.js'
+import { answerFailures, Failure } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
 import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
 import { auditWrites, logOptions, logRequests } from './http/log.js'
 import metrics from './http/metrics.js'
+import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
@@ -44,19 +45,28 @@ export async function buildApp(
   config: Config,
   { logStream }: { logStream?: Writable | undefined } = {},
 ): Promise<FastifyInstance> {
-  const app = Fastify({
+  const app: FastifyInstance = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     trustProxy: config.TRUST_PROXY,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: MAX_HEADER },
-    // How long its headers may take to come in, and all of it, in milliseconds.
-    http: { maxHeaderSize: MAX_HEADER, headersTimeout: 15_000 },
+    http: {
+      maxHeaderSize: MAX_HEADER,
+      // How long the headers of a request may take to come in, in milliseconds.
+      headersTimeout: 15_000,
+      // How often Node looks for connections that are late, in milliseconds.
+      connectionsCheckingInterval: 1000,
+      // answerOddRequests looks for it.
+      requireHostHeader: false,
+    },
+    // How long a whole request may take to come in, in milliseconds.
     requestTimeout: 120_000,
     // What still arrives on open connections while the server closes is served to its end.
     return503OnClosing: false,
-    frameworkErrors: refuseRequest,
+    frameworkErrors: refusePath,
+    clientErrorHandler: (error, connection) => refuseConnection(app, error, connection),
   })
 
   const sql = openPool(config, app.log)
@@ -77,6 +87,7 @@ export async function buildApp(
   if (config.METRICS === 'true') await app.register(metrics, { waitingHashes: passwords.waiting })
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
+  answerOddRequests(app)
   app.addHook('onRequest', async ({ is404 }) => {
     // Whatever comes with it is not looked at.
     if (is404) throw new Failure('notFound')

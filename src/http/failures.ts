@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { API_HEADERS } from './headers.js'
 
 /** A failure to be told to the client; `message` is its Spanish text, where its route has none. */
 export class Failure extends Error {
@@ -105,10 +104,4 @@ function asFailure(error: unknown): Failure {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Failure('tooLarge')
   if (statusCode < 500) return new Failure('unreadable')
   return new Failure('unexpected', '', { cause: error })
-}
-
-/** For a path that can't be decoded, of which no route and no hook hears. */
-export function refuseRequest(_error: Error, request: FastifyRequest, reply: FastifyReply) {
-  reply.headers({ ...API_HEADERS, 'x-request-id': request.id })
-  sendFailure(new Failure('unreadable'), request, reply)
 }

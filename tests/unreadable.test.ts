@@ -1,0 +1,175 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import { describe, expect, it } from 'vitest'
+import { API_HEADERS, testApp } from './app.js'
+
+const { app, config, adminToken, readLog } = await testApp()
+const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+
+const MESSAGE = 'La petición no es válida'
+const failure = (status: number) => JSON.stringify({ statusCode: status, message: MESSAGE })
+
+interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** A connection of its own, with these bytes sent, whose client never closes it. */
+function open(bytes: string, to = port) {
+  const socket = connect({ port: Number(to), host: '127.0.0.1', allowHalfOpen: true })
+  socket.write(bytes)
+  return socket
+}
+
+/** Reads answers with a Content-Length each; throws where that is not what came. */
+function parseAnswers(received: string): Answer[] {
+  if (received === '') return []
+  const [, status, head = '', rest = ''] =
+    /^HTTP\/1\.1 (\d+) .*?\r\n(.*?)\r\n\r\n(.*)$/s.exec(received) ?? []
+  if (!status) throw new Error(`no HTTP answer: ${received}`)
+  const headers = Object.fromEntries(
+    head.split('\r\n').map((line) => {
+      const [name = '', value = ''] = line.split(/: (.*)/, 2)
+      return [name.toLowerCase(), value]
+    }),
+  )
+  const bytes = Buffer.from(rest)
+  const length = Number(headers['content-length'])
+  const body = bytes.subarray(0, length).toString()
+  const answer = { status: Number(status), headers, body }
+  return [answer, ...parseAnswers(bytes.subarray(length).toString())]
+}
+
+/** All answers to these bytes, until the service closes the connection. */
+const send = async (bytes: string) => parseAnswers(await text(open(bytes)))
+
+/** The log lines of what was answered with this `x-request-id`. */
+const linesOf = (answer?: Answer) =>
+  readLog()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .filter(({ reqId }) => reqId === answer?.headers['x-request-id'])
+
+const GARBAGE = 'esto no es HTTP\r\n\r\n'
+const HOST = 'Host: x\r\n'
+const GET = `GET /health/live HTTP/1.1\r\n${HOST}`
+const HEALTH = `${GET}Connection: close\r\n\r\n`
+const POST = `POST /api/auth/login HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`
+const LIST = `GET /api/modulo/list HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`
+/** More than a connection holds while nobody reads. */
+const BUNDLE = `GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\n${HOST}`
+
+describe('bytes that are no readable request', () => {
+  it.each([
+    ['no HTTP', GARBAGE, 400],
+    ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01', 400],
+    ['an unknown version', `GET / HTTP/3.1\r\n${HOST}\r\n`, 400],
+    ['no host', 'GET /api/modulo/list HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a path that cannot be decoded', `GET /%zz HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, 400],
+    ['a broken body', `${POST}Transfer-Encoding: chunked\r\n\r\nno es hexadecimal\r\n`, 400],
+    ['a path that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
+    // The client is still sending them when the answer is there.
+    ['headers that are too large', `${GET}X: ${'x'.repeat(5_000_000)}\r\n\r\n`, 431],
+  ])('are answered as every failure is, with %s', async (_, bytes, status) => {
+    const [answer, ...others] = await send(bytes)
+    expect(others).toEqual([])
+    expect(answer).toMatchObject({ status, body: failure(status) })
+    expect(answer?.headers).toMatchObject({
+      ...API_HEADERS,
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      connection: 'close',
+    })
+    await expect
+      .poll(() => linesOf(answer))
+      .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
+  })
+
+  it('are answered behind the requests before them, whose answers stay as they are', async () => {
+    const warnings: Error[] = []
+    process.on('warning', (warning) => warnings.push(warning))
+    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    const sent = await sql.begin(async (sql) => {
+      await sql`lock table modulo`
+      const client = open(LIST + LIST)
+      const received = text(client)
+      const waiting = () => sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0)
+      for (let piece = 0; piece < 20; piece++) {
+        client.write(GARBAGE)
+        await sleep(5)
+      }
+      return { received }
+    })
+    await sql.end()
+    const answers = parseAnswers(await sent.received)
+    expect(warnings).toEqual([])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400])
+    expect(JSON.parse(answers[0]?.body ?? '')).toMatchObject({ success: true })
+    expect(answers[1]?.body).toBe(answers[0]?.body)
+  })
+
+  it('are answered behind an answer that is still being read', async () => {
+    const [alone] = await send(`${BUNDLE}Connection: close\r\n\r\n`)
+    const [answer, refusal, ...others] = await send(`${BUNDLE}\r\n${GARBAGE}`)
+    expect(answer?.body.length).toBe(alone?.body.length)
+    expect(refusal).toMatchObject({ status: 400, body: failure(400) })
+    expect(others).toEqual([])
+  })
+
+  it('are answered so that a client sees it that reads only when it has sent everything', async () => {
+    const client = open(`${GET}X: ${'x'.repeat(20_000)}`)
+    for (let piece = 0; piece < 5; piece++) {
+      await sleep(50)
+      client.write('x'.repeat(1000))
+    }
+    expect(parseAnswers(await text(client))).toMatchObject([{ status: 431 }])
+  })
+})
+
+describe('a client that does not finish its request', () => {
+  // Node looks for such connections once a second. By itself it would every 30 seconds.
+  it.each([
+    ['headers are', GET],
+    ['body is', `${POST}Content-Length: 9\r\n\r\n{`],
+  ])('is answered with 408 and cut off when its %s late', { timeout: 10_000 }, async (_, bytes) => {
+    const { app } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
+    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+    app.server.headersTimeout = 500
+    app.server.requestTimeout = 500
+    const client = open(bytes, port)
+    let received = ''
+    client.on('data', (chunk) => {
+      received += chunk
+    })
+    // The service ends its half, and the client keeps its own open.
+    await once(client, 'end')
+    expect(parseAnswers(received)).toMatchObject([{ status: 408, body: failure(408) }])
+    const countConnections = promisify(app.server.getConnections.bind(app.server))
+    await expect.poll(countConnections).toBe(0)
+  })
+
+  it('leaves no log line when it resets the connection', async () => {
+    const before = readLog()
+    const client = open(GET)
+    await once(client, 'connect')
+    await send(HEALTH)
+    client.resetAndDestroy()
+    await send(HEALTH)
+    expect(readLog().slice(before.length)).toBe('')
+  })
+})
+
+it('an expectation that nobody knows is no reason to refuse a request', async () => {
+  const answers = await send(`${GET}Expect: lo-que-sea\r\nConnection: close\r\n\r\n`)
+  expect(answers).toMatchObject([{ status: 200, body: '{"status":"ok"}' }])
+})
