@@ -130,6 +130,64 @@ describe('/docs', () => {
     }
   })
 
+  it('sends its files with their types, and nothing where the client has them already', async () => {
+    const files = {
+      'swagger-ui.css': 'text/css; charset=utf-8',
+      'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+      'swagger-initializer.js': 'text/javascript; charset=utf-8',
+      'favicon-32x32.png': 'image/png',
+    }
+    for (const [name, type] of Object.entries(files)) {
+      const url = `/docs/static/${name}`
+      const { headers, rawPayload } = await app.inject(url)
+      const length = String(rawPayload.length)
+      expect(headers).toMatchObject({ 'content-type': type, 'content-length': length })
+
+      const head = await app.inject({ method: 'HEAD', url })
+      expect(head.headers).toMatchObject({ 'content-type': type, 'content-length': length })
+      expect(head.body).toBe('')
+
+      for (const known of [headers.etag, `"otra", W/${headers.etag}`, '*']) {
+        const again = await app.inject({ url, headers: { 'if-none-match': known } })
+        expect({ status: again.statusCode, body: again.body }).toEqual({ status: 304, body: '' })
+        expect(again.headers.etag).toBe(headers.etag)
+      }
+      const other = await app.inject({ url, headers: { 'if-none-match': '"otra"' } })
+      expect(other.statusCode).toBe(200)
+    }
+  })
+
+  it('sends a range of a file, and all of it where none is named that it has', async () => {
+    const url = '/docs/static/index.css'
+    const { rawPayload: file, headers } = await app.inject(url)
+    const end = file.length - 1
+    const ask = (range: string, others = {}) => app.inject({ url, headers: { range, ...others } })
+
+    for (const [range, first, last] of [
+      ['bytes=0-9', 0, 9],
+      ['bytes=10-', 10, end],
+      ['bytes=-10', end - 9, end],
+      ['bytes=5-99999999', 5, end],
+      ['bytes=-99999999', 0, end],
+    ] as const) {
+      const part = await ask(range, { 'if-range': headers.etag })
+      expect(part.statusCode).toBe(206)
+      expect(part.headers['content-range']).toBe(`bytes ${first}-${last}/${file.length}`)
+      expect(part.rawPayload).toEqual(file.subarray(first, last + 1))
+    }
+    for (const range of [
+      'bytes=9-0',
+      'bytes=99999999-',
+      'bytes=-0',
+      'bytes=-',
+      'bytes=0-1,3-4',
+      'x',
+    ]) {
+      expect(await ask(range)).toMatchObject({ statusCode: 200, rawPayload: file })
+    }
+    expect(await ask('bytes=0-9', { 'if-range': '"otra"' })).toMatchObject({ statusCode: 200 })
+  })
+
   it('sends the document to no outside validator', async () => {
     const { body } = await app.inject('/docs/static/swagger-initializer.js')
     // Swagger UI's own default is validator.swagger.io.

@@ -1,127 +1,152 @@
-import swagger, { type SwaggerTransformObject } from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { RouteOptions } from 'fastify'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { Named } from './envelopes.js'
-import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
-import { possibleFailures } from './validation.js'
+import { Failure } from './failures.js'
+import { documentRoutes } from './openapi.js'
 
-/** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) from the schemas of the routes after it. */
+/** The content types of the files of Swagger UI that the page links to. */
+const TYPES = {
+  'index.css': 'text/css; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-16x16.png': 'image/png',
+  'favicon-32x32.png': 'image/png',
+}
+
+const PAGE = `<!doctype html>
+<html lang="es">
+<head>
+<meta charset="utf-8">
+<title>Llavero</title>
+<link rel="stylesheet" href="/docs/static/swagger-ui.css">
+<link rel="stylesheet" href="/docs/static/index.css">
+<link rel="icon" type="image/png" sizes="32x32" href="/docs/static/favicon-32x32.png">
+<link rel="icon" type="image/png" sizes="16x16" href="/docs/static/favicon-16x16.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/static/swagger-ui-bundle.js"></script>
+<script src="/docs/static/swagger-initializer.js"></script>
+</body>
+</html>
+`
+
+// The base layout has no bar in which another document could be opened.
+const INITIALIZER = `SwaggerUIBundle({
+  dom_id: '#swagger-ui',
+  url: '/docs/json',
+  layout: 'BaseLayout',
+  deepLinking: true,
+  persistAuthorization: true,
+  validatorUrl: null,
+})
+`
+
+/** What the page may load: its own files, and the styles and icons that Swagger UI makes. */
+const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+
+interface File {
+  content: Buffer
+  type: string
+  etag: string
+}
+
+interface Content {
+  document: Buffer
+  files: Map<string, File>
+}
+
+/** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) for the routes that are registered after it. */
 export default fp(async (app) => {
-  await app.register(swagger, {
-    // By feature, and without the slash that a prefix leaves behind.
-    transform: ({ schema, url }) => ({
-      schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
-      url: url.replace(/\/$/, ''),
-    }),
-    transformObject: nameSchemas,
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Llavero',
-        version: '0.1.0',
-        description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
-        contact: { name: 'Llavero' },
-        license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },
-      },
-      servers: [{ url: '/' }],
-      tags: [
-        { name: 'auth', description: 'Inicio de sesión' },
-        { name: 'usuario', description: 'Usuarios' },
-        { name: 'perfil', description: 'Perfiles' },
-        { name: 'modulo', description: 'Módulos' },
-        { name: 'permisos', description: 'La matriz de permisos' },
-      ],
-      components: {
-        securitySchemes: {
-          bearer: {
-            type: 'http',
-            scheme: 'bearer',
-            bearerFormat: 'JWT',
-            description: 'El token del inicio de sesión; vale también en la cookie auth_token',
-          },
-        },
-      },
-      security: [{ bearer: [] }],
-    },
-  })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    theme: { title: 'Llavero' },
-    // Without the bar that another document could be opened with.
-    uiConfig: { layout: 'BaseLayout', persistAuthorization: true },
-  })
+  const makeDocument = documentRoutes(app)
+
+  async function load(): Promise<Content> {
+    const document = Buffer.from(await makeDocument())
+    return { document, files: await readFiles() }
+  }
+
+  let loading: Promise<Content> | undefined
+  /** Everything is kept in memory, loaded with the first request: nobody can hold a file open. */
+  function content() {
+    loading ??= load().catch((error) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  app.register((docs) => addRoutes(docs, content), { prefix: '/docs' })
 })
 
-/**
- * Puts each schema with a title under `components`, once, and references where it is used, beside
- * the literals that are possible there; says as OpenAPI 3.1 does what may be null.
- */
-const nameSchemas: SwaggerTransformObject = (document) => {
-  const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
-  const schemas: Record<string, object> = {}
-  const named = JSON.parse(JSON.stringify(paths), (_key, value) => {
-    const { title, nullable, literals, ...schema } = Object(value)
-    if (nullable) return { ...schema, type: [schema.type, 'null'] }
-    if (!title) return value
-    schemas[title] = schema
-    const $ref = `#/components/schemas/${title}`
-    return literals ? { allOf: [{ $ref }, literals] } : { $ref }
+async function addRoutes(app: FastifyInstance, content: () => Promise<Content>) {
+  const schema = { hide: true }
+
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('content-security-policy', POLICY)
   })
-  return { ...rest, paths: named, components: { ...rest.components, schemas } }
+
+  app.get('/', { schema }, async (_request, reply) => {
+    return reply.type('text/html; charset=utf-8').send(PAGE)
+  })
+
+  app.get('/json', { schema }, async (_request, reply) => {
+    const { document } = await content()
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
+
+  app.get('/static/:name', { schema }, async (request, reply) => {
+    const { files } = await content()
+    const { name } = request.params as { name: string }
+    const file = files.get(name)
+    if (!file) throw new Failure('notFound')
+    return sendFile(file, request, reply)
+  })
 }
 
-const message = Type.String({ description: 'Qué ha fallado' })
-const BODIES = {
-  status: Named('FalloStatusCode', { statusCode: Type.Integer(), message }),
-  success: Named('FalloSuccess', { success: Type.Literal(false), message }),
+/** The files that the page links to, by name. */
+async function readFiles() {
+  const { resolve } = createRequire(import.meta.url)
+  const files = new Map([
+    ['swagger-initializer.js', file(Buffer.from(INITIALIZER), TYPES['swagger-ui-bundle.js'])],
+  ])
+  for (const [name, type] of Object.entries(TYPES)) {
+    const content = await readFile(resolve(`swagger-ui-dist/${name}`))
+    files.set(name, file(content, type))
+  }
+  return files
+}
+
+function file(content: Buffer, type: string): File {
+  const hash = createHash('sha256').update(content).digest('base64url')
+  return { content, type, etag: `"${hash}"` }
+}
+
+/** Answers with a file or a range of it, or with 304 where the client has it already. */
+function sendFile({ content, type, etag }: File, { headers }: FastifyRequest, reply: FastifyReply) {
+  reply.headers({ etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=0' })
+  const known = headers['if-none-match'] ?? ''
+  if (known === '*' || known.includes(etag)) return reply.code(304).send()
+
+  reply.type(type)
+  const isSame = [undefined, etag].includes(headers['if-range'] as string | undefined)
+  const range = isSame ? readRange(headers.range, content.length) : undefined
+  if (!range) return reply.send(content)
+  const [first, last] = range
+  reply.code(206).header('content-range', `bytes ${first}-${last}/${content.length}`)
+  return reply.send(content.subarray(first, last + 1))
 }
 
 /**
- * Adds what a route's failures look like to its answers, every text that it can have with them, so
- * that no other key of one leaks: an `onRoute` hook, after those that add to its `config`.
+ * The first and last byte that a `Range` header names, of `length` bytes; undefined where it names
+ * several ranges or none of them, which is as if it had not come (RFC 9110, section 14.2).
  */
-export function documentFailures(route: RouteOptions) {
-  const { method, schema, config } = route
-  // A HEAD route shares the schema of its GET.
-  if (schema?.hide || !schema?.response || method === 'HEAD') return
-  const response = schema.response as Record<number, TSchema>
-  const failures = failuresOfRoute(route).map((one) => renderFailure(one, config?.failures))
-  for (const status of new Set([200, ...failures.map(({ status }) => status)])) {
-    const done = [response[status] ?? []].flat()
-    const own = failures.filter((failure) => failure.status === status)
-    const texts = [...new Set(own.map(({ body }) => body.message))]
-    response[status] = {
-      ...Type.Union([...done, ...own.slice(0, 1).map((one) => failureSchema(one, texts))]),
-      'x-response-description': [...done.map(() => 'Hecho'), ...texts].join(' · '),
-    }
-  }
-}
-
-/** The body of a route's failures with one status, which have one shape, and one of these texts. */
-function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, texts: string[]) {
-  const code = shape === 'status' && { statusCode: { type: 'integer', enum: [status] } }
-  const properties = { ...code, message: { type: 'string', enum: texts } }
-  return { ...BODIES[shape], literals: { type: 'object', required: ['message'], properties } }
-}
-
-/** The failures that a route can have: by what it reads, and by what it declares. */
-function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
-  const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
-  const usual: FailureCode[] = ['unexpected', 'busy']
-  // A path that can't be decoded.
-  if (params) usual.push('unreadable')
-  // A body is read, and may be refused, where none is asked for too.
-  if (method !== 'GET') usual.push('noJson', 'unreadable', 'tooLarge', 'unsupported')
-  const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
-  return [
-    ...[params, querystring, body].flatMap((part) => (part ? possibleFailures(part) : [])),
-    ...declared.flatMap(([code, { message }]) =>
-      [message].flat().map((text) => new Failure(code, text)),
-    ),
-    ...usual.map((code) => new Failure(code)),
-  ]
+function readRange(header = '', length: number): [number, number] | undefined {
+  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
+  if (from === '' && to === '') return undefined
+  const first = from === '' ? Math.max(0, length - Number(to)) : Number(from)
+  const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1)
+  return first <= last ? [first, last] : undefined
 }
