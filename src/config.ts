@@ -49,7 +49,7 @@ function withDefault<Value>(
 
 const VARIABLES = {
   DATABASE_URL: required(
-    'an address like postgres://user:password@host:5432/database, several hosts with commas',
+    'an address like postgres://user:password@host:5432/database, several hosts separated by commas',
     parseDatabaseUrl,
   ),
   DATABASE_POOL_MAX: wholeNumber('a whole number of connections', 1, 1000, 10),
@@ -64,7 +64,7 @@ const VARIABLES = {
     (text) => parseUrl(text, 'http:', 'https:')?.href,
   ),
   CLOUDINARY_URL: required(
-    'an address like cloudinary://KEY:SECRET@CLOUD, an upload_prefix in it with http(s)',
+    'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
     parseCloudinaryUrl,
   ),
 
@@ -175,12 +175,13 @@ function isOrigin(item: string) {
 
 function isProxyRange(item: string) {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
+  // Without a length of the prefix, any valid one passes the check below.
   const [address = '', bits = '1', ...rest] = item.split('/')
   const mostBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
   return rest.length === 0 && /^[1-9]\d*$/.test(bits) && Number(bits) <= mostBits
 }
 
-/** Returns the account, and in `uploadPrefix` another address than Cloudinary's own. */
+/** Returns the account, and in `uploadPrefix` the address of the API if it is not Cloudinary's. */
 function parseCloudinaryUrl(text: string) {
   // The image SDK reads the variable as well, and takes nothing before its scheme.
   const url = text.startsWith('cloudinary://') ? parseUrl(text, 'cloudinary:') : undefined
@@ -190,7 +191,7 @@ function parseCloudinaryUrl(text: string) {
   return { cloudName: url.hostname, apiKey: url.username, apiSecret: url.password, uploadPrefix }
 }
 
-/** Returns an address that names the first host, all of the hosts, and how to use TLS. */
+/** Returns an address that names the first host, the database's name, all hosts, and the TLS mode. */
 function parseDatabaseUrl(text: string) {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(text)
   const [, head = '', hosts = '', tail = ''] = parts ?? []
@@ -198,7 +199,8 @@ function parseDatabaseUrl(text: string) {
   const urls = hosts.split(',').map((host) => parseUrl(`${head}${host}${tail}`, scheme))
   const [url] = urls
   if (!url || !urls.every((each) => each?.hostname)) return undefined
-  if (!isDecodable(url.username + url.password + url.pathname)) return undefined
+  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
+  if (user === undefined || password === undefined || database === undefined) return undefined
 
   const tls = parseSslMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl'))
   if (!tls) return undefined
@@ -206,6 +208,7 @@ function parseDatabaseUrl(text: string) {
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) url.searchParams.delete(name)
   return {
     url: url.href,
+    database,
     tls,
     hosts: urls.map((each) => ({
       host: each?.hostname.replace(/^\[|\]$/g, '') ?? '',
@@ -214,16 +217,19 @@ function parseDatabaseUrl(text: string) {
   }
 }
 
-function isDecodable(text: string) {
+/** The text without its percent-encoding; undefined where that is malformed. */
+function decode(text: string) {
   try {
-    decodeURIComponent(text)
-    return true
+    return decodeURIComponent(text)
   } catch {
-    return false
+    return undefined
   }
 }
 
-/** What PostgreSQL's `sslmode` says: whether to encrypt, and whose certificate to accept. */
+/**
+ * Whether to encrypt, and whether to check the certificate and the host's name in it. Without `sslmode`
+ * there is no TLS; each mode is at least as strict as in PostgreSQL's own clients.
+ */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {
     case null:

@@ -39,6 +39,7 @@ describe('loadConfig', () => {
       DATABASE_URL: {
         url: NEEDED.DATABASE_URL,
         hosts: [{ host: 'db.local', port: 5432 }],
+        database: 'llavero',
         tls: 'off',
       },
       CLOUDINARY_URL: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
@@ -108,7 +109,7 @@ describe('loadConfig', () => {
       [
         ...['mysql://u:p@h/d', 'localhost:5432', 'postgres://', 'x', 'xpostgres://h/d'],
         ...['postgres://u:p@h1,,h2/d', 'postgres://u:p@h1,h2:65536/d', 'postgres://u:p@[::1/d'],
-        ...['postgres://u:p@h/d?sslmode=si'],
+        ...['postgres://u:p@h/d?sslmode=si', 'postgres://a%4:1@h/d', 'postgres://u:p@h/%'],
       ],
     ],
     ['JWT_SECRET', ['x'.repeat(32)], ['x'.repeat(31)]],

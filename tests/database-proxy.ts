@@ -22,7 +22,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   /** Connections that came while the proxy was silent. */
   const held: Socket[] = []
   let isSilent = false
-  let isClosed = false
+  let isRefusing = false
   let connections = 0
 
   function connect(raw: Socket, stream: Socket) {
@@ -42,7 +42,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     if (!tls) return connect(raw, raw)
     while ((raw.read(SSL_REQUEST_LENGTH) as Buffer | null) === null) {
       if (raw.destroyed) return
-      await Promise.race([once(raw, 'readable'), once(raw, 'close')])
+      await Promise.race([once(raw, 'readable'), once(raw, 'close')]).catch(() => {})
     }
     raw.write('S')
     connect(raw, new TLSSocket(raw, { isServer: true, ...CERTIFICATE }))
@@ -51,7 +51,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const listener = net.createServer((raw) => {
     connections += 1
     raw.on('error', () => {})
-    if (isClosed) raw.destroy()
+    if (isRefusing) raw.destroy()
     else if (isSilent) held.push(raw)
     else void accept(raw)
   })
@@ -97,15 +97,15 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
         server.resume()
       }
     },
-    /** From now on every new connection is closed at once, and those there are as well. */
+    /** Closes all connections, and from now on every new one at once. */
     refuse: () => {
-      isClosed = true
+      isRefusing = true
       for (const { raw } of clients) raw.destroy()
     },
     /** From now on new connections come through again, and those that came in silence as well. */
     serve: () => {
       isSilent = false
-      isClosed = false
+      isRefusing = false
       for (const raw of held.splice(0)) void accept(raw)
     },
     stop: async () => {

@@ -33,7 +33,8 @@ async function openPoolBehindProxy(tls: boolean) {
   return { proxy, pool, occupy }
 }
 
-const FAULTS = ['cut', 'reset', 'halfClose', 'corrupt', 'silence'] as const
+const LOUD_FAULTS = ['cut', 'reset', 'halfClose', 'corrupt'] as const
+const FAULTS = [...LOUD_FAULTS, 'silence'] as const
 
 describe.each([
   ['TCP', false],
@@ -68,8 +69,8 @@ describe.each([
   it('fails no statement that comes after an idle connection was lost', async () => {
     const { proxy, pool } = await openPoolBehindProxy(tls)
     // Without TLS, corrupt bytes look like the beginning of a long message.
-    const faults = tls ? FAULTS : FAULTS.filter((fault) => fault !== 'corrupt')
-    for (const fault of faults.filter((fault) => fault !== 'silence')) {
+    const faults = tls ? LOUD_FAULTS : LOUD_FAULTS.filter((fault) => fault !== 'corrupt')
+    for (const fault of faults) {
       proxy[fault]()
       await sleep(50)
       expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
@@ -93,9 +94,21 @@ describe.each([
       proxy.cut()
       const answers = occupy(0)
       await sleep(round / 2)
-      proxy[FAULTS[round % 4] ?? 'cut']()
+      proxy[LOUD_FAULTS[round % LOUD_FAULTS.length] ?? 'cut']()
       await answers
     }
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   })
+})
+
+it('refuses a certificate that nobody vouches for where DATABASE_URL asks to verify it', async () => {
+  const proxy = await startDatabaseProxy(database, { tls: true })
+  onTestFinished(proxy.stop)
+  const url = proxy.url.href.replace('sslmode=require', 'sslmode=verify-full')
+  const pool = openPool(loadConfig({ ...SECRETS, DATABASE_URL: url }), {
+    info: () => {},
+    error: () => {},
+  })
+  onTestFinished(() => pool.end())
+  await expect(pool`select 1`).rejects.toThrow('self-signed certificate')
 })

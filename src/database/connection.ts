@@ -8,16 +8,17 @@ export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' |
 
 /** The most that opening a connection may take, in milliseconds. */
 export const CONNECT_TIMEOUT = 2000
-/** The most that the server works on one statement of the pool, in milliseconds. */
+/** PostgreSQL's `statement_timeout` for the connections of the pool, in milliseconds. */
 const STATEMENT_TIMEOUT = 4000
 
 /** Server settings for the connections of the pool. */
 const LIMITS = {
   statement_timeout: STATEMENT_TIMEOUT,
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // In seconds. The server ends the session of a client that is silently gone.
+  // After so many idle seconds the server probes the client, and ends the session if none answers.
   tcp_keepalives_idle: 60,
-  // A write takes its locks first; each later statement has to see what was committed until then.
+  // The write functions lock first and read afterwards. Under this level the reads see what other
+  // transactions committed while the write waited for its locks.
   default_transaction_isolation: 'read committed',
 } as const
 
@@ -25,17 +26,17 @@ const LIMITS = {
 export interface Connection {
   /** The driver's own interface, with transactions. */
   readonly driver: DriverSql
-  /** Sends one statement; the caller sends the next one after its end. */
+  /** Sends one statement. The caller waits for its result before it sends the next one. */
   send(template: Template): PromiseLike<unknown>
-  /** Cuts the connection. What has not reached the server by then never reaches it. */
+  /** Resets the connection. Bytes that are not on the wire yet are dropped. */
   cut(): void
-  /** Closes the connection after the statement in flight, at the latest after a second. */
+  /** Closes the connection when its statement has ended, or after a second. */
   end(): Promise<void>
 }
 
 interface ConnectionOptions {
-  /** Whether statements have the time limits of the pool. */
-  isLimited: boolean
+  /** Whether to apply LIMITS; with DATABASE_PREPARE=false they are never applied. */
+  hasLimits: boolean
   /** Called at most once, when an open connection is lost and `cut` was not called. */
   onLost?: (connection: Connection, error: Error) => void
 }
@@ -46,28 +47,29 @@ interface ConnectionOptions {
  *
  * Each connection is a postgres.js instance of its own, with one socket. An instance reconnects by
  * itself, and in 3.4.9 a statement that is sent meanwhile resolves with no rows although the server
- * has never seen it (tests/pool.test.ts shows it). So an instance that loses its socket gets no other.
+ * has never seen it (tests/pool.test.ts shows it). So `openSocket` throws when it is called again, and
+ * a connection that loses its socket is discarded.
  */
 export async function openConnection(
   config: DatabaseConfig,
   host: Host,
-  { isLimited, onLost }: ConnectionOptions,
+  { hasLimits, onLost }: ConnectionOptions,
 ): Promise<Connection> {
-  const { url, tls } = config.DATABASE_URL
+  const { url, database, tls } = config.DATABASE_URL
   let tcp: Socket | undefined
-  /** The socket that carries PostgreSQL's protocol: the same, or the TLS socket above it. */
+  /** The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it. */
   let socket: Socket | undefined
-  let state: 'opening' | 'open' | 'lost' = 'opening'
+  let state: 'opening' | 'open' | 'closed' = 'opening'
 
   async function openSocket() {
     if (tcp) throw connectionLost()
     tcp = watch(net.connect(host.port, host.host))
     socket = await startTls(tcp, host, tls)
     if (socket !== tcp) watch(socket)
-    return Object.assign(socket, host)
+    return socket
   }
 
-  /** A statement that is sent after the first of these events never reaches the server. */
+  /** Discards the connection at the first of these events: no later statement would arrive. */
   function watch(watched: Socket) {
     watched.on('end', () => lose(connectionLost()))
     watched.on('error', lose)
@@ -78,8 +80,10 @@ export async function openConnection(
   const driver = postgres(
     url,
     // The types of postgres.js leave `socket` out.
-    Object.assign(driverOptions(config, isLimited), {
+    Object.assign(driverOptions(config, hasLimits), {
       ...host,
+      // postgres.js does not decode the name that is in the address.
+      ...(database && { database }),
       socket: openSocket,
       onclose: () => lose(connectionLost()),
     }),
@@ -88,7 +92,7 @@ export async function openConnection(
     driver,
     send: (template) => toDriverQuery(driver, template),
     cut,
-    end: () => driver.end({ timeout: 1 }),
+    end,
   }
 
   let failOpening: (error: Error) => void = () => {}
@@ -100,11 +104,19 @@ export async function openConnection(
   }
 
   function cut() {
-    if (state === 'lost') return
-    state = 'lost'
-    // A reset drops what is still unsent. It must not arrive after a later write was answered.
+    if (state === 'closed') return
+    state = 'closed'
+    // A reset drops the unsent bytes. A statement that was reported as failed must not be executed
+    // after a later write was answered.
     tcp?.resetAndDestroy()
+    // A reset waits for a socket that is still connecting.
+    if (tcp?.connecting) tcp.destroy()
     socket?.destroy()
+  }
+
+  async function end() {
+    await driver.end({ timeout: 1 })
+    cut()
   }
 
   const opened = new Promise<void>((resolve, reject) => {
@@ -124,7 +136,7 @@ export async function openConnection(
   return connection
 }
 
-function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, isLimited: boolean) {
+function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean) {
   const isPrepared = DATABASE_PREPARE === 'true'
   const options: Options<Record<string, never>> = {
     max: 1,
@@ -139,13 +151,13 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, isLimited: boolean)
     connection: {
       application_name: 'llavero',
       // A pooler that cannot keep prepared statements refuses these settings as well.
-      ...(isLimited && isPrepared && LIMITS),
+      ...(hasLimits && isPrepared && LIMITS),
     },
   }
   return options
 }
 
-/** Throws for a standby, whose rows may be older than a right that was taken away since. */
+/** Throws for a standby: it lags behind, and may still show a right that the primary revoked. */
 async function requirePrimary(driver: DriverSql) {
   const [row] = await driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
   if (row.standby) throw new Error('the host is a standby')
@@ -163,7 +175,7 @@ export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
     try {
-      return await openConnection(config, host, { isLimited: false })
+      return await openConnection(config, host, { hasLimits: false })
     } catch (error) {
       reasons.push(`${host.host}:${host.port} ${(error as Error).message}`)
     }

@@ -9,14 +9,14 @@ export function watchOutages(log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   let state: 'not yet served' | 'serving' | 'lost' = 'not yet served'
 
   return {
-    /** No connection is left, and `host` refused a new one. */
-    lost(host: Host, err: Error) {
+    /** No connection is left, and none to `host` could be opened. */
+    onLost(host: Host, err: Error) {
       if (state !== 'serving') return
       state = 'lost'
       log.error({ ...host, err }, 'the database is lost')
     },
-    /** `host` has accepted a connection. */
-    serves(host: Host) {
+    /** A connection to `host` was opened. */
+    onServing(host: Host) {
       if (state === 'lost') log.info(host, 'the database serves again')
       state = 'serving'
     },

@@ -17,16 +17,16 @@ import {
   type Value,
 } from './sql.js'
 
-/** From the call of a statement to its answer, at the most, in milliseconds. */
+/** The most time from the call of a statement to its answer, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
-/** From the call of a statement until it is sent, at the most, in milliseconds. */
-const SEND_TIMEOUT = ANSWER_TIMEOUT - CONNECT_TIMEOUT
+/** The most time that a statement waits for a connection; it covers one attempt to open one. */
+const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
 /** The pause after a connection could not be opened, in milliseconds. */
 const RETRY_PAUSE = 100
 
 /** The one pool of connections to the primary. */
 export interface Pool extends Sql {
-  /** How many statements the server works on, and how many wait for a connection. */
+  /** How many statements are sent and unanswered, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
   /** Closes all connections. Statements that come later are not sent. */
   end(): Promise<void>
@@ -37,7 +37,7 @@ interface Task {
   readonly template: Template
   readonly resolve: (rows: unknown) => void
   readonly reject: (error: unknown) => void
-  /** When it was called; known of those that had to wait. */
+  /** When it was called, as performance.now() has it; 0 if it never waited. */
   calledAt: number
   timer: NodeJS.Timeout | undefined
 }
@@ -48,8 +48,9 @@ interface Task {
  * behind one that waits for a lock while another connection is free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. A
- * StatementNotSent means that the server has never seen it. After a DatabaseTimeout or a lost
- * connection the server may have carried it out.
+ * StatementNotSent means that the server has never seen it. After any other error that is not the
+ * server's own the server may have carried it out. A session whose connection was cut ends when the
+ * server notices, so the server may count a few more sessions for a while.
  */
 export function openPool(
   config: DatabaseConfig,
@@ -60,7 +61,8 @@ export function openPool(
   const busy = new Map<Connection, Task>()
   const waiting = new Set<Task>()
   const outage = watchOutages(log)
-  let opening = 0
+  /** The attempts to open a connection that are in progress. */
+  const attempts = new Set<Promise<void>>()
   let hostIndex = 0
   /** Why the last attempt to open a connection failed; undefined after a successful one. */
   let lastFailure: Error | undefined
@@ -70,14 +72,14 @@ export function openPool(
   function ask(template: Template): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const task: Task = { template, resolve, reject, calledAt: 0, timer: undefined }
-      const connection = idle.pop()
+      const connection = isEnded ? undefined : idle.pop()
       if (connection) send(task, connection, ANSWER_TIMEOUT)
       else wait(task)
     })
   }
 
   function wait(task: Task) {
-    if (isEnded) return giveUp(task)
+    if (isEnded) return refuse(task, poolEnded())
     task.calledAt = performance.now()
     task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
     waiting.add(task)
@@ -85,9 +87,13 @@ export function openPool(
   }
 
   function giveUp(task: Task) {
+    refuse(task, lastFailure ?? new Error('no connection became free in time'))
+  }
+
+  function refuse(task: Task, reason: Error) {
     waiting.delete(task)
     clearTimeout(task.timer)
-    task.reject(new StatementNotSent(lastFailure))
+    task.reject(new StatementNotSent(reason))
   }
 
   function send(task: Task, connection: Connection, timeout: number) {
@@ -110,7 +116,7 @@ export function openPool(
     )
   }
 
-  /** Ends the work of `connection` on `task`; false if it has ended before, by time or by a loss. */
+  /** Takes `task` off `connection`. Returns false if a timeout or a loss did so before. */
   function finish(task: Task, connection: Connection) {
     if (busy.get(connection) !== task) return false
     clearTimeout(task.timer)
@@ -126,9 +132,10 @@ export function openPool(
     openConnections()
   }
 
-  /** Gives a connection to the statement that has waited longest. */
+  /** Gives a connection to the statement that has waited longest; it is idle when none waits. */
   function release(connection: Connection) {
     const [task] = waiting
+    if (isEnded) return
     if (!task) {
       idle.push(connection)
       return
@@ -156,28 +163,30 @@ export function openPool(
   /** Opens as many connections as statements wait for, within the size of the pool. */
   function openConnections() {
     if (pause || isEnded) return
-    const free = config.DATABASE_POOL_MAX - idle.length - busy.size - opening
-    const needed = waiting.size - opening
-    for (let count = Math.min(free, needed); count > 0; count -= 1) void open()
+    const free = config.DATABASE_POOL_MAX - idle.length - busy.size - attempts.size
+    const needed = waiting.size - attempts.size
+    for (let count = Math.min(free, needed); count > 0; count -= 1) {
+      const attempt = open()
+      attempts.add(attempt)
+      void attempt.finally(() => attempts.delete(attempt))
+    }
   }
 
   async function open() {
     const host = hosts[hostIndex]
     if (!host) throw new Error('DATABASE_URL names no host')
-    opening += 1
     try {
-      const connection = await openConnection(config, host, { isLimited: true, onLost })
-      opening -= 1
+      const connection = await openConnection(config, host, { hasLimits: true, onLost })
       lastFailure = undefined
-      outage.serves(host)
+      outage.onServing(host)
       if (isEnded) await connection.end()
       else release(connection)
     } catch (error) {
-      opening -= 1
       lastFailure = error as Error
-      if (idle.length + busy.size === 0) outage.lost(host, lastFailure)
+      const isLost = idle.length + busy.size === 0
+      if (isLost) outage.onLost(host, lastFailure)
       if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
-      if (isFinal(lastFailure)) for (const task of waiting) giveUp(task)
+      if (isLost && isFinal(lastFailure)) for (const task of waiting) giveUp(task)
       pause ??= setTimeout(endPause, RETRY_PAUSE)
     }
   }
@@ -190,7 +199,8 @@ export function openPool(
   async function end() {
     isEnded = true
     clearTimeout(pause)
-    for (const task of waiting) giveUp(task)
+    for (const task of waiting) refuse(task, poolEnded())
+    await Promise.all(attempts)
     await Promise.all([...idle.splice(0), ...busy.keys()].map((connection) => connection.end()))
   }
 
@@ -204,17 +214,25 @@ export function openPool(
   })
 }
 
+const poolEnded = () => new Error('the pool has ended')
+
 /**
- * Whether a connection is as good as new after this error. In postgres.js 3.4.9 it is not when the
- * server had sent rows before the error: the driver does not reset its row counter, and the next
- * result begins with holes. Violated constraints (class 23) and the refusals of our own functions
- * (LL401, LL403) come before any row.
+ * Whether the connection can be used again after this error. With postgres.js 3.4.9 it cannot when
+ * the server had sent rows before the error: the driver does not reset its row counter, and the next
+ * result begins with holes. Violated constraints (class 23) and the refusals of our functions (LL401,
+ * LL403) come before any row, because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
 
-/** Whether the error says nothing about other connections: not of one that ended or is read-only. */
+/**
+ * Whether the error concerns this statement alone. When the server ended the session (FATAL) or is
+ * read-only (25006), the other connections are suspect as well.
+ */
 const isOfStatementAlone = (error: unknown) =>
   isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
 
-/** Whether the server will refuse the next connection too: not one that is full or starting. */
+/**
+ * Whether another attempt to connect is pointless. It is not when the server has too many connections
+ * (class 53), or is starting up or shutting down (57P).
+ */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

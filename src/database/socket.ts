@@ -6,7 +6,7 @@ import type { Config } from '../config.js'
 export type Host = Config['DATABASE_URL']['hosts'][number]
 export type TlsMode = Config['DATABASE_URL']['tls']
 
-/** The bytes of PostgreSQL's SSLRequest: its length, and the number that stands for it. */
+/** PostgreSQL's SSLRequest message: its length of 8 bytes, then the request code 80877103. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
 /**
@@ -14,8 +14,8 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
  * Throws where the server offers no TLS although `mode` requires it, and where its certificate is not
  * accepted.
  *
- * postgres.js can do this itself, but keeps the TLS socket to itself: an error of TLS on an idle
- * connection, which does not close it, would be found by the next statement only.
+ * postgres.js can begin TLS itself, but does not hand out the TLS socket, which we need: a TLS error on
+ * an idle connection need not close the TCP socket, and only the next statement would discover it.
  */
 export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Promise<Socket> {
   if (mode === 'off') return tcp
@@ -26,7 +26,13 @@ export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Prom
     throw new Error('the server offers no TLS')
   }
   const servername = isIP(host) ? undefined : host
-  const secured = tls.connect({ socket: tcp, servername, rejectUnauthorized: mode === 'verified' })
+  const secured = tls.connect({
+    socket: tcp,
+    // The name that the certificate is checked for: `servername`, or an address in `host`.
+    host,
+    servername,
+    rejectUnauthorized: mode === 'verified',
+  })
   await once(secured, 'secureConnect')
   return secured
 }

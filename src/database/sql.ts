@@ -58,7 +58,7 @@ export interface Sql {
   json(value: object): Json
 }
 
-/** The template as a query of the driver, which sends it when it is awaited. */
+/** The template as a postgres.js query, which is sent when it is awaited. */
 export function toDriverQuery(
   driver: DriverSql,
   { strings, values }: Template,
@@ -89,11 +89,10 @@ export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** A statement was not sent: no connection could be opened, or none became free in time. */
+/** A statement was not sent, for this reason; the server has never seen it. */
 export class StatementNotSent extends Error {
-  constructor(reason?: Error) {
-    const text = reason?.message ?? 'no connection became free in time'
-    super(`the statement was not sent to the database: ${text}`, { cause: reason })
+  constructor(reason: Error) {
+    super(`the statement was not sent to the database: ${reason.message}`, { cause: reason })
   }
 }
 

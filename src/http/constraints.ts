@@ -1,11 +1,11 @@
 /**
- * A rule for the value of a field. The rules of a field are checked in their order, and the first
- * one that is broken is what the client is told of.
+ * A rule for the value of a field. The rules of a field are checked in their order, and the client is
+ * told of the first one that the value breaks.
  */
 export interface Constraint {
-  /** What is wrong when the rule is broken; a field can have a text of its own for it. */
+  /** The key of the rule; a field can replace the message of a key with a text of its own. */
   readonly name: string
-  /** Whether `value`, which keeps the rules before this one, keeps this one. */
+  /** Whether `value` keeps the rule. It has kept the earlier rules of the field already. */
   isKept(value: unknown): boolean
   /** What the client is told when `field` breaks the rule. */
   message(field: string): string
@@ -45,14 +45,14 @@ export const isText: Constraint = {
   message: (field) => `El campo ${field} debe ser texto`,
 }
 
-/** A whole number or its spelling, but not 0. */
+/** A whole number other than 0, or a text that JavaScript reads as one. */
 export const isId: Constraint = {
   name: 'number',
   isKept: (value) => Boolean(wholeNumber(value)),
   message: (field) => `El campo ${field} debe ser un número entero distinto de 0`,
 }
 
-/** A whole number of at least 1, or its spelling. */
+/** A whole number of at least 1, or a text that JavaScript reads as one. */
 export const isPage: Constraint = {
   name: 'page',
   isKept: (value) => (wholeNumber(value) ?? 0) >= 1,
@@ -123,7 +123,10 @@ function countCharacters(text: string, max: number) {
   return needsCounting ? [...text].length : text.length
 }
 
-/** The whole number that `value` is or spells (a blank text: 0), ±Infinity beyond a double. */
+/**
+ * Returns the whole number that `value` is, or that JavaScript reads it as: 0 for a blank text, and
+ * ±Infinity for digits beyond a double. Returns undefined for everything else.
+ */
 function wholeNumber(value: unknown) {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
   if (typeof value === 'string' && /infinity/i.test(value)) return undefined

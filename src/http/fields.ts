@@ -52,7 +52,7 @@ export function fieldFailure(name: string, schema: TSchema, value: unknown): Fai
   return broken && constraintFailure(name, broken, messages)
 }
 
-/** Every Failure that the field `name` can have. An optional field cannot be missing. */
+/** Every Failure that the field `name` can have. An optional field that is absent is not checked. */
 export function fieldFailures(name: string, schema: TSchema, isRequired: boolean): Failure[] {
   const { constraints = [], messages = {} } = (schema as FieldSchema)[RULES] ?? {}
   return constraints
@@ -78,7 +78,7 @@ function toId(value: unknown) {
   return id >= 1 && id <= MAX_ID ? id : UNKNOWN_ID
 }
 
-/** An id: a whole number or a numeric string, but 0; decodes to a number that fits the column. */
+/** An id: a whole number other than 0, or a text of one; decodes to a number that fits the column. */
 export function Id(messages?: Messages, description = 'Id') {
   const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description }
   return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
@@ -92,7 +92,7 @@ export const PathId = (message: string, description: string) =>
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, nullable: true })
 
-/** A boolean that nothing else stands for. */
+/** `true` or `false`, and no substitute for them. */
 export const Bool = (description?: string) =>
   field<boolean>({ type: 'boolean', description }, [required, isBoolean])
 

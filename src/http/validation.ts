@@ -21,7 +21,7 @@ export interface TypeProvider extends FastifyTypeProvider {
 export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
-/** Has requests checked and decoded by their schemas, the path before anything about the body. */
+/** Has requests checked and decoded by their schemas, the path before the body is read. */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
   app.addHook('onRoute', (route) => {
@@ -38,7 +38,7 @@ export function validateRequests(app: FastifyInstance) {
 /**
  * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
  * first invalid field in the order of the schema; fields for which the contract (section 7) has a
- * text come first. `null` counts as omitted, in a query the empty text as well. A body that is not an
+ * text come first. A field that is `null` counts as omitted, in a query the empty text as well. A body that is not an
  * object counts as an empty one.
  */
 function validator(schema: TObject, part?: string) {
