@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
-import { beforeEach, expect, inject, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { migrate } from '../src/database/migrations.js'
 import { databaseUrl } from './postgres.js'
 
-/** A folder of sql/: its files' names and texts. */
+/** The files of a folder of sql/: their names and texts, in the order of the names. */
 async function readSql(folder: string): Promise<[name: string, text: string][]> {
   const url = new URL(`../sql/${folder}/`, import.meta.url)
   const names = (await readdir(url)).sort()
@@ -16,11 +15,9 @@ const migrations = await readSql('migrations')
 const functions = [...(await readSql('functions')), ...(await readSql('transactions'))]
 const MIGRATIONS = migrations.map(([name]) => name)
 
-/** The newest migration, and a hash over the functions that belong to it. */
-const VERSION = [
-  '0006_restauracion.sql',
-  '15d54cfe63b3caf0ee37e22614a6ef127a986a589b7ba1490fa13ca651ec099c',
-]
+/** The names of the functions that a file creates. */
+const createdIn = (text: string) =>
+  [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)].map(([, name]) => name ?? '')
 
 let open: () => Sql
 
@@ -39,7 +36,7 @@ beforeEach(async () => {
   }
 })
 
-it('applies every migration once, in order, and says which', async () => {
+it('applies every migration once, in order, and returns their names', async () => {
   const sql = open()
   expect(await migrate(sql)).toEqual(MIGRATIONS)
   expect(await migrate(sql)).toEqual([])
@@ -47,50 +44,6 @@ it('applies every migration once, in order, and says which', async () => {
     { nombre: string }[]
   >`select nombre from migracion order by aplicada, nombre`
   expect(rows.map(({ nombre }) => nombre)).toEqual(MIGRATIONS)
-})
-
-it('puts the functions back every time', async () => {
-  const sql = open()
-  await migrate(sql)
-  await sql`drop function is_modulo_de_sistema`
-  await migrate(sql)
-  expect(await sql`select is_modulo_de_sistema('USUARIO') as si`).toEqual([{ si: true }])
-})
-
-it('changes nothing where a newer release has been, and says so', async () => {
-  const sql = open()
-  await migrate(sql)
-  await sql`drop function is_modulo_de_sistema`
-  await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`
-  await sql`insert into migracion (nombre) values ('9999_siguiente.sql')`
-  expect(await migrate(sql)).toBe(undefined)
-  expect(await sql`select to_regproc('is_modulo_de_sistema') as funcion`).toEqual([
-    { funcion: null },
-  ])
-})
-
-it('comes with a migration for every change to the functions', () => {
-  const hash = createHash('sha256')
-  for (const [, text] of functions) hash.update(text.replace(/^ *--.*\n/gm, ''))
-  expect(
-    [MIGRATIONS.at(-1), hash.digest('hex')],
-    'The functions have changed: replicas of the release before would put theirs back. Add a ' +
-      'migration, be it of one comment, unless the newest is of this release; then set VERSION.',
-  ).toEqual(VERSION)
-})
-
-it('leaves the functions of sql/, once each, and no other', async () => {
-  const sql = open()
-  await migrate(sql)
-  const rows = await sql<{ name: string }[]>`
-    select proname as name from pg_proc
-    where pronamespace = 'public'::regnamespace
-      and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
-  `
-  const declared = [...migrations, ...functions].flatMap(([, text]) =>
-    [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)].map(([, name]) => name),
-  )
-  expect(rows.map(({ name }) => name).toSorted()).toEqual(declared.toSorted())
 })
 
 it('lets those that start together wait for one another, however long', async () => {
@@ -114,4 +67,110 @@ it('leaves nothing behind when it fails', async () => {
   await sql`create table usuario ()`
   await expect(migrate(sql)).rejects.toThrow('relation "usuario" already exists')
   expect(await sql`select to_regclass('migracion') as tabla`).toEqual([{ tabla: null }])
+})
+
+describe('the functions', () => {
+  /** Every version of a row of the catalogue has another `xmin`. */
+  const readCatalogue = (sql: Sql) => sql`
+    select proname, xmin::text as version from pg_proc
+    where pronamespace = 'public'::regnamespace order by 1, 2
+  `
+  const isSistema = (sql: Sql) => sql`select is_modulo_de_sistema('USUARIO') as si`
+
+  /** Makes another function of is_modulo_de_sistema, as a release of that version would. */
+  const makeAs = (sql: Sql, version: string) =>
+    sql.unsafe(`
+      create or replace function is_modulo_de_sistema(p_nombre text) returns boolean
+      language sql immutable as 'select false';
+      comment on function is_modulo_de_sistema(text)
+        is 'llavero ${version} is_modulo_de_sistema.sql 0123456789abcdef';
+    `)
+
+  it('are one for each file, with the name of the file', () => {
+    const named = functions.map(([name]) => [name.replace('.sql', '')])
+    expect(functions.map(([, text]) => createdIn(text))).toEqual(named)
+  })
+
+  it('are those of the files, once each, and no others', async () => {
+    const sql = open()
+    await migrate(sql)
+    const rows = await sql<{ name: string }[]>`
+      select proname as name from pg_proc
+      where pronamespace = 'public'::regnamespace
+        and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
+    `
+    const inMigrations = new Set(migrations.flatMap(([, text]) => createdIn(text)))
+    const inFiles = functions.flatMap(([, text]) => createdIn(text))
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(
+      [...inMigrations, ...inFiles].toSorted(),
+    )
+  })
+
+  it('stay untouched when their text has not changed', async () => {
+    const sql = open()
+    await migrate(sql)
+    const before = await readCatalogue(sql)
+    await migrate(sql)
+    expect(await readCatalogue(sql)).toEqual(before)
+  })
+
+  it('are created again when somebody has dropped them', async () => {
+    const sql = open()
+    await migrate(sql)
+    await sql`drop function is_modulo_de_sistema`
+    await migrate(sql)
+    expect(await isSistema(sql)).toEqual([{ si: true }])
+  })
+
+  it('are applied again without their comments, and no others are', async () => {
+    const sql = open()
+    await migrate(sql)
+    const before = await readCatalogue(sql)
+    await makeAs(sql, '0.0.0')
+    await sql`comment on function is_modulo_de_sistema(text) is null`
+    await migrate(sql)
+    expect(await isSistema(sql)).toEqual([{ si: true }])
+    const others = ({ proname }: { proname?: string }) => proname !== 'is_modulo_de_sistema'
+    expect((await readCatalogue(sql)).filter(others)).toEqual(before.filter(others))
+  })
+
+  it('replace those of an older release, and not those of a newer one', async () => {
+    const sql = open()
+    await migrate(sql)
+    const file = new URL('../package.json', import.meta.url)
+    const { version } = JSON.parse(await readFile(file, 'utf8'))
+    const [major, minor, patch] = version.split('.').map(Number)
+    for (const [maker, si] of [
+      ['0.0.0', true],
+      [version, true],
+      [`${major}.${minor}.${patch + 1}`, false],
+      [`${major}.${minor + 10}.0`, false],
+      [`${major + 1}.0.0`, false],
+    ]) {
+      await makeAs(sql, maker)
+      await migrate(sql)
+      expect({ maker, si: await isSistema(sql) }).toEqual({ maker, si: [{ si }] })
+    }
+  })
+
+  it('stay when they are of an older release and have no file any more', async () => {
+    const sql = open()
+    await migrate(sql)
+    await sql`create function antigua() returns integer language sql as 'select 1'`
+    await sql`comment on function antigua() is 'llavero 0.0.0 antigua.sql 0123456789abcdef'`
+    await migrate(sql)
+    expect(await sql`select antigua()`).toEqual([{ antigua: 1 }])
+  })
+
+  it('are left alone when the database has a migration of a newer release', async () => {
+    const sql = open()
+    await migrate(sql)
+    await sql`drop function is_modulo_de_sistema`
+    await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`
+    await sql`insert into migracion (nombre) values ('9999_siguiente.sql')`
+    expect(await migrate(sql)).toBe(undefined)
+    expect(await sql`select to_regproc('is_modulo_de_sistema') as funcion`).toEqual([
+      { funcion: null },
+    ])
+  })
 })

@@ -1,0 +1,18 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+const ROOT = new URL('../../', import.meta.url)
+
+/** The .sql files of a folder under sql/, in the order of their names. */
+export async function readSqlFolder(folder: string): Promise<{ name: string; text: string }[]> {
+  const url = new URL(`sql/${folder}/`, ROOT)
+  const names = (await readdir(url)).filter((name) => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(new URL(name, url), 'utf8') })),
+  )
+}
+
+/** The version of this release, from package.json. */
+export async function readVersion(): Promise<string> {
+  const text = await readFile(new URL('package.json', ROOT), 'utf8')
+  return JSON.parse(text).version
+}
