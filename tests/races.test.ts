@@ -213,19 +213,19 @@ describe('what comes to be while a write is decided is unknown to it', () => {
   beforeAll(async () => {
     // The attacker's write stops after the decision for as long as a test holds the lock.
     await holder.unsafe(`
-      alter function refuse_beyond(jsonb, integer[]) rename to refuse_beyond_at_once;
-      create function refuse_beyond(p_limit jsonb, p_perfiles integer[]) returns void
+      alter function refuse_beyond(integer[], integer) rename to refuse_beyond_at_once;
+      create function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
       language plpgsql as $$
       begin
-        perform refuse_beyond_at_once(p_limit, p_perfiles);
-        perform pg_advisory_xact_lock_shared(${PAUSE}) where p_limit is not null;
+        perform refuse_beyond_at_once(p_perfiles, p_limite);
+        perform pg_advisory_xact_lock_shared(${PAUSE}) where p_limite is not null;
       end
       $$;
     `)
     return () =>
       holder.unsafe(`
-        drop function refuse_beyond(jsonb, integer[]);
-        alter function refuse_beyond_at_once(jsonb, integer[]) rename to refuse_beyond;
+        drop function refuse_beyond(integer[], integer);
+        alter function refuse_beyond_at_once(integer[], integer) rename to refuse_beyond;
       `)
   })
 
@@ -274,3 +274,25 @@ describe(`what comes to be beside an attack on its id, ${ROUNDS} times`, () => {
     expect(touched).toBe(0)
   })
 })
+
+it('of two logouts at the same time one ends the session, and the other finds it ended', async () => {
+  const id = await insertUsuario('saliente', world.debil)
+  const token = await login('saliente', ADMIN.strPwd)
+  let answers: Promise<{ status: number }[]> | undefined
+  await holder.begin(async (tx) => {
+    await tx`select from usuario where id = ${id} for update`
+    const logout = () => call('POST', '/api/auth/logout', undefined, { token })
+    answers = Promise.all([logout(), logout()])
+    while ((await countWaiting()) < 2) await sleep(5)
+  })
+  const statuses = (await answers)?.map(({ status }) => status)
+  expect(statuses?.toSorted()).toEqual([200, 401])
+})
+
+async function countWaiting() {
+  const rows = await holder`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return rows.length
+}

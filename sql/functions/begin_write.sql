@@ -1,41 +1,57 @@
--- Starts every write: locks the user who writes, the user's own profile and the profiles to be
--- written, and decides once more, now that nothing can change, whether the user may.
--- Gives those of `p_perfiles` that it has locked: no other exists for this write, whatever a later
--- statement may find by its id. And the limit that the write must stay within: what the own profile
--- holds, null (no limit) for an administrator and where the client decides.
--- `p_actor`: {id, ver, modulo, accion, enforced}, the session as it was first looked at.
+-- Starts every write. It locks the caller, the caller's profile and the profiles that the write is to
+-- change. Nothing of these can change any more, so it then decides once more whether the caller may
+-- write. Each decision is a statement of its own: a statement sees what was committed before it began.
 --
--- Writers never wait for each other in a circle, as all lock in one order: advisory locks, modules,
--- users, profiles by ascending id. The advisory locks, in their order: 73055 with an id (one record),
--- 7305511403 (the first administrator), 7305511404 (users), 7305511405 (names of modules),
--- 7305511406 (modules: shared to write records, alone to rename or delete one).
+-- `p_perfiles`: the ids of the profiles to be changed; null elements count for nothing.
+-- `p_actor`: the caller as the session was read, {id, ver, modulo, accion, enforced}. `modulo` and
+-- `accion` are the permission that the endpoint needs, JSON null where any session will do.
+--
+-- Returns in `perfiles` those of `p_perfiles` that exist. They are locked; for this write there are no
+-- others, even if a later statement finds one by its id.
+-- Returns in `limite` the profile that limits the write: the caller's own. It is null, which means no
+-- limit, for an administrator and where the client decides (AUTHORIZATION=client).
+-- Raises LL401 when the session has ended, and LL403 when the caller lacks the permission.
 create or replace function begin_write(
-  p_actor jsonb, p_perfiles integer[], out perfiles integer[], out limite jsonb
+  p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer
 )
 language plpgsql
 as $$
 declare
   v_propio integer;
+  v_locked record;
 begin
   select "idPerfil" into v_propio
   from usuario
-  where id = (p_actor ->> 'id')::integer and "idEstadoUsuario"
+  where id = (p_actor ->> 'id')::integer
+    and "idEstadoUsuario"
     and "versionSesion" = (p_actor ->> 'ver')::integer
   for share;
   if not found then
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  perfiles := lock_perfiles(p_perfiles, v_propio);
-  if not (p_actor ->> 'enforced')::boolean then
+  v_locked := lock_perfiles(v_propio, p_perfiles);
+  perfiles := v_locked.perfiles;
+  if v_locked.es_administrador or not (p_actor ->> 'enforced')::boolean then
     return;
   end if;
-  limite := held_by(v_propio);
-  if limite ? 'administrador' then
-    limite := null;
-  elsif not exists (
-    select from modulo
-    where "strNombreModulo" = p_actor ->> 'modulo' and limite -> id::text ? (p_actor ->> 'accion')
+
+  limite := v_propio;
+  if p_actor -> 'modulo' = 'null' then
+    return;
+  end if;
+  if not exists (
+    select from permisos_perfil
+    join modulo on modulo.id = "idModulo"
+    where "idPerfil" = v_propio
+      and "strNombreModulo" = p_actor ->> 'modulo'
+      and case p_actor ->> 'accion'
+        when 'bitAgregar' then "bitAgregar"
+        when 'bitEditar' then "bitEditar"
+        when 'bitConsulta' then "bitConsulta"
+        when 'bitEliminar' then "bitEliminar"
+        when 'bitDetalle' then "bitDetalle"
+      end
   ) then
     perform refuse();
   end if;

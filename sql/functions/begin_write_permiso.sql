@@ -1,34 +1,40 @@
--- begin_write for one permission record: to be added (`p_id` null), overwritten, or removed
--- (`p_permiso` null), which may be in no profile but those that come back.
--- Tells in this order: an unknown profile or module, as the violation that the write would be;
--- a profile, before or after, that holds more than the actor's; a record that grants more.
-create or replace function begin_write_permiso(p_actor jsonb, p_id integer, p_permiso jsonb)
+-- begin_write for one permission record that is to be added (`p_id` null), overwritten, or removed
+-- (`p_permiso` null). Returns the profiles that are locked: the one that the record is in, and the one
+-- that it is to be in. A record in any other profile does not exist for this write.
+--
+-- Raises, in this order: the foreign-key violation that an unknown profile or module would be; LL403
+-- when one of the two profiles holds more than the caller's; LL403 when the record grants more.
+create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
 as $$
 declare
   v_perfil integer := (p_permiso ->> 'idPerfil')::integer;
   v_actual integer;
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_write record;
 begin
-  -- Nobody else moves this record to another profile meanwhile.
-  perform pg_advisory_xact_lock(73055, p_id);
-  -- No module goes, or gets another name, meanwhile: see delete_modulo.
-  perform pg_advisory_xact_lock_shared(7305511406);
-  select "idPerfil" into v_actual from permisos_perfil where id = p_id;
-  select * into v_perfiles, v_limit from begin_write(p_actor, array[v_actual, v_perfil]);
+  if p_id is not null then
+    perform lock_permiso(p_id);
+  end if;
+  perform share_modulos();
+  if p_id is not null then
+    select "idPerfil" into v_actual from permisos_perfil where id = p_id;
+  end if;
+  v_write := begin_write(array[v_actual, v_perfil], p_actor);
 
-  if p_permiso is not null and v_perfil <> all(v_perfiles) then
-    raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+  if p_permiso is not null then
+    if v_perfil <> all(v_write.perfiles) then
+      raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+    end if;
+    if not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
+      raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
+    end if;
   end if;
-  if p_permiso is not null
-    and not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer)
-  then
-    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
+
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  if p_permiso is not null then
+    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
   end if;
-  perform refuse_beyond(v_limit, v_perfiles);
-  perform refuse_granting(v_limit, jsonb_build_array(p_permiso));
-  return v_perfiles;
+  return v_write.perfiles;
 end
 $$;

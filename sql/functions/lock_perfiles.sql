@@ -1,17 +1,38 @@
--- Locks the profiles to be written and the writer's own, which is only read, in ascending order.
--- Gives those to be written that are there. Foreign-key checks wait for neither kind of lock.
-create or replace function lock_perfiles(p_written integer[], p_own integer) returns integer[]
+-- Locks the profiles that a write changes and the caller's own, which is only read, by ascending id.
+-- Returns those of `p_escritos` that exist, and whether the caller's profile is an administrator's.
+--
+-- Foreign-key checks wait for neither kind of lock. The plans are kept although the arrays differ in
+-- length: otherwise PostgreSQL plans each of these statements again at every call.
+create or replace function lock_perfiles(
+  p_propio integer, p_escritos integer[], out perfiles integer[], out es_administrador boolean
+)
 language plpgsql
+set plan_cache_mode = force_generic_plan
 as $$
-declare
-  v_locked integer[];
 begin
-  v_locked := array(
-    select id from perfil where id = any(p_written) and id <= p_own order by id for no key update
-  );
-  perform from perfil where id = p_own for share;
-  return v_locked || array(
-    select id from perfil where id = any(p_written) and id > p_own order by id for no key update
-  );
+  perfiles := '{}';
+
+  if p_propio >= any(p_escritos) then
+    perfiles := array(
+      select id from perfil
+      where id = any(p_escritos) and id <= p_propio
+      order by id
+      for no key update
+    );
+  end if;
+
+  select "bitAdministrador" into es_administrador
+  from perfil
+  where id = p_propio
+  for share;
+
+  if p_propio < any(p_escritos) then
+    perfiles := perfiles || array(
+      select id from perfil
+      where id = any(p_escritos) and id > p_propio
+      order by id
+      for no key update
+    );
+  end if;
 end
 $$;

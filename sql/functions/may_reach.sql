@@ -1,12 +1,24 @@
--- Whether a user may see the users of a profile in detail: it holds no more than the user's own.
--- `p_actor` null: the client decides.
-create or replace function may_reach(p_actor integer, p_id_perfil integer) returns boolean
-language sql stable
+-- Whether the caller may read a user of the profile `p_id_perfil` in detail: the profile must hold
+-- nothing that the caller's does not. `p_actor`: see begin_write.
+create or replace function may_reach(p_id_perfil integer, p_actor jsonb) returns boolean
+language plpgsql stable
 as $$
-  select p_actor is null or exists (
-    select from usuario
-    join perfil on perfil.id = "idPerfil"
-    where usuario.id = p_actor
-      and ("bitAdministrador" or held_by(perfil.id) @> held_by(p_id_perfil))
-  );
+declare
+  v_propio integer;
+  v_administrador boolean;
+begin
+  if not (p_actor ->> 'enforced')::boolean then
+    return true;
+  end if;
+
+  select perfil.id, "bitAdministrador" into v_propio, v_administrador
+  from usuario
+  join perfil on perfil.id = "idPerfil"
+  where usuario.id = (p_actor ->> 'id')::integer;
+  if not found then
+    return false;
+  end if;
+
+  return v_administrador or not exists (select from beyond(p_id_perfil, v_propio));
+end
 $$;

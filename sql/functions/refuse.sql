@@ -1,4 +1,4 @@
--- Ends a write that its user may not do; the transaction is undone.
+-- Raises LL403: the caller may not do this write. The transaction is undone.
 create or replace function refuse() returns void
 language plpgsql
 as $$

@@ -1,12 +1,18 @@
--- Refuses the write when one of the profiles holds what the limit (see begin_write) does not.
-create or replace function refuse_beyond(p_limit jsonb, p_perfiles integer[]) returns void
+-- Refuses the write when one of the profiles holds something that the profile `p_limite` does not.
+-- `p_limite` null refuses nothing (see begin_write).
+create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql
 as $$
+declare
+  v_id integer;
 begin
-  if p_limit is not null and exists (
-    select from unnest(p_perfiles) as perfiles (id) where (p_limit @> held_by(id)) is not true
-  ) then
-    perform refuse();
+  if p_limite is null then
+    return;
   end if;
+  foreach v_id in array p_perfiles loop
+    if v_id <> p_limite and exists (select from beyond(v_id, p_limite)) then
+      perform refuse();
+    end if;
+  end loop;
 end
 $$;

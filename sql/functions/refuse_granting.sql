@@ -1,17 +1,16 @@
--- Refuses the write when a record to be written, one of the entries of replace_permisos, grants what
--- the limit (see begin_write) does not hold.
-create or replace function refuse_granting(p_limit jsonb, p_permisos jsonb) returns void
+-- Refuses the write when one of the records to be written grants something that the profile
+-- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. `p_limite` null refuses
+-- nothing (see begin_write).
+create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$
 begin
-  if p_limit is not null and exists (
+  if p_limite is not null and exists (
     select
-    from jsonb_array_elements(p_permisos) as permisos (permiso)
-    cross join unnest(
-      array['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
-    ) as flags (flag)
-    where (permiso ->> flag)::boolean
-      and not coalesce(p_limit -> (permiso ->> 'idModulo') ? flag, false)
+    from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+    left join permisos_perfil as propio
+      on propio."idPerfil" = p_limite and propio."idModulo" = permiso."idModulo"
+    where grants_more(permiso, propio)
   ) then
     perform refuse();
   end if;

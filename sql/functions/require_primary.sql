@@ -1,5 +1,6 @@
--- True, or an error on a server in recovery, whose rows may be older than a right or a session that
--- has been taken since. `where require_primary() and …` asks it first, and where no row is found too.
+-- Returns true on a primary server. On a standby it raises an error: a standby may lag behind, and
+-- would accept a session or a right that has been revoked. A query calls it first in its `where`
+-- clause, so that it fails even when no row matches.
 create or replace function require_primary() returns boolean
 language plpgsql stable
 as $$

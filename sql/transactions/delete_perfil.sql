@@ -1,15 +1,19 @@
--- Removes a profile with its permission records; without effect when there is none with that id.
--- `p_actor`: see begin_write; refused when the profile holds more than the actor's.
-create or replace function delete_perfil(p_actor jsonb, p_id integer) returns void
+-- Removes a profile with its permission records. An unknown id changes nothing.
+--
+-- Returns {}. Raises a foreign-key violation when users have the profile.
+-- Refused: a profile that holds more than the caller's.
+create or replace function delete_perfil(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_write record;
 begin
-  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id]);
-  perform refuse_beyond(v_limit, v_perfiles);
+  v_write := begin_write(array[p_id], p_actor);
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
 
-  delete from perfil where id = any(v_perfiles);
+  if p_id = any(v_write.perfiles) then
+    delete from perfil where id = p_id;
+  end if;
+  return '{}';
 end
 $$;

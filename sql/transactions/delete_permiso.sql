@@ -1,11 +1,13 @@
--- Removes one permission record; without effect when there is none with that id.
--- `p_actor`: as in replace_permisos.
-create or replace function delete_permiso(p_actor jsonb, p_id integer) returns void
+-- Removes one permission record. An unknown id changes nothing.
+--
+-- Returns {}. Raises what begin_write_permiso raises.
+create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[] := begin_write_permiso(p_actor, p_id, null);
+  v_perfiles integer[] := begin_write_permiso(p_id, null, p_actor);
 begin
   delete from permisos_perfil where id = p_id and "idPerfil" = any(v_perfiles);
+  return '{}';
 end
 $$;

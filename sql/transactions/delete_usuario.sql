@@ -1,14 +1,16 @@
--- Removes a user and returns the name of the hosted image, null where there is none or no user.
--- `p_actor`: see begin_write_usuario.
-create or replace function delete_usuario(p_actor jsonb, p_id integer) returns text
+-- Removes a user. An unknown id changes nothing.
+--
+-- Returns {imagenAnterior: the hosted image that the user had, or null}. Raises what
+-- begin_write_usuario raises.
+create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_public_id text;
+  v_anterior text;
 begin
-  if begin_write_usuario(p_actor, p_id, null) then
-    delete from usuario where id = p_id returning "imagenPublicId" into v_public_id;
+  if begin_write_usuario(p_id, null, p_actor) then
+    delete from usuario where id = p_id returning "imagenPublicId" into v_anterior;
   end if;
-  return v_public_id;
+  return jsonb_build_object('imagenAnterior', v_anterior);
 end
 $$;

@@ -1,36 +1,40 @@
--- While no active user has an administrator profile: makes the named user one, with this password,
--- and creates the profile and the user where they are missing. Returns whether it did.
-create or replace function ensure_administrador(p_nombre text, p_hash text, p_correo text)
-returns boolean
+-- While no active user has an administrator's profile, makes the named user one, with this password.
+-- Creates the profile and the user if they are missing. Called at the start, not by a request.
+--
+-- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps the
+-- email. Returns {ensured: whether anything has been done}.
+-- Raises a unique violation when another user has the email, or the name in other upper or lower case.
+create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
 declare
+  v_nombre text := p_usuario ->> 'strNombreUsuario';
+  v_hash text := p_usuario ->> 'strPwd';
+  v_correo text := p_usuario ->> 'strCorreo';
   v_usuario integer;
   v_perfil integer;
 begin
-  -- Replicas that start together decide one after the other, and no user is written meanwhile.
-  perform pg_advisory_xact_lock(7305511403);
-  perform pg_advisory_xact_lock(7305511404);
+  perform lock_administrador();
+  perform lock_usuarios();
 
-  if exists (
-    select from usuario join perfil on perfil.id = "idPerfil"
-    where "idEstadoUsuario" and "bitAdministrador"
-  ) then
-    return false;
-  end if;
-
-  -- An existing user keeps the email there is, but the one given must not be another's even so.
   if exists (
     select from usuario
-    where fold_case("strCorreo") = fold_case(p_correo) and "strNombreUsuario" <> p_nombre
+    join perfil on perfil.id = "idPerfil"
+    where "idEstadoUsuario" and "bitAdministrador"
   ) then
-    raise exception using errcode = 'unique_violation', constraint = 'usuario_correo_unico';
+    return jsonb_build_object('ensured', false);
   end if;
 
-  -- Modules, users and profiles in the order of begin_write.
-  perform pg_advisory_xact_lock_shared(7305511406);
-  select id into v_usuario from usuario where "strNombreUsuario" = p_nombre for no key update;
-  -- By its flag and never by its name, which anybody who may edit profiles can give to one.
+  if exists (
+    select from usuario
+    where fold_case("strCorreo") = fold_case(v_correo) and "strNombreUsuario" <> v_nombre
+  ) then
+    raise unique_violation using constraint = 'usuario_correo_unico';
+  end if;
+
+  perform share_modulos();
+  select id into v_usuario from usuario where "strNombreUsuario" = v_nombre for no key update;
+  -- The flag decides, never the name: whoever may edit profiles can name one ADMINISTRADOR.
   select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
@@ -38,14 +42,15 @@ begin
     perform grant_all_modulos(v_perfil);
   end if;
 
-  update usuario
-  set "idPerfil" = v_perfil, "strPwd" = p_hash, "idEstadoUsuario" = true,
-    "versionSesion" = "versionSesion" + 1
-  where id = v_usuario;
-  if not found then
+  if v_usuario is null then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    values (p_nombre, v_perfil, p_hash, p_correo);
+    values (v_nombre, v_perfil, v_hash, v_correo);
+  else
+    update usuario
+    set "idPerfil" = v_perfil, "strPwd" = v_hash, "idEstadoUsuario" = true,
+      "versionSesion" = "versionSesion" + 1
+    where id = v_usuario;
   end if;
-  return true;
+  return jsonb_build_object('ensured', true);
 end
 $$;

@@ -1,15 +1,23 @@
--- Adds a module and returns it. `p_semejante`: the name after everything that looks alike is made
--- the same; whoever has a limit (see begin_write) can't take a system module's.
-create or replace function insert_modulo(p_actor jsonb, p_nombre text, p_semejante text)
-returns setof modulo
+-- Adds a module.
+--
+-- `p_modulo`: {strNombreModulo, semejante}; `semejante` is the name in the form in which all names
+-- that look alike are equal. Returns {data: the new module}. Raises a unique violation for a taken name.
+-- Refused: a name that looks like a system module's, when the caller is limited (see begin_write).
+create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
+declare
+  v_write record;
+  v_data jsonb;
 begin
-  perform pg_advisory_xact_lock(7305511405);
-  if (begin_write(p_actor, '{}')).limite is not null and is_modulo_de_sistema(p_semejante) then
+  perform lock_nombres_de_modulo();
+  v_write := begin_write('{}', p_actor);
+  if v_write.limite is not null and is_modulo_de_sistema(p_modulo ->> 'semejante') then
     perform refuse();
   end if;
 
-  return query insert into modulo ("strNombreModulo") values (p_nombre) returning *;
+  insert into modulo ("strNombreModulo") values (p_modulo ->> 'strNombreModulo')
+  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -1,23 +1,33 @@
--- Adds a profile and returns it; an administrator gets one record per module with every flag.
--- `p_actor`: see begin_write; an administrator profile is refused to whoever has a limit.
-create or replace function insert_perfil(p_actor jsonb, p_nombre text, p_administrador boolean)
-returns setof perfil
+-- Adds a profile. An administrator's profile gets one permission record per module, with every flag.
+--
+-- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile}.
+-- Refused: an administrator's profile, when the caller is limited (see begin_write).
+create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfil perfil;
+  v_administrador boolean := coalesce((p_perfil ->> 'bitAdministrador')::boolean, false);
+  v_write record;
+  v_id integer;
+  v_data jsonb;
 begin
-  -- No module goes, or gets another name, meanwhile: see delete_modulo.
-  perform pg_advisory_xact_lock_shared(7305511406);
-  if (begin_write(p_actor, '{}')).limite is not null and p_administrador then
+  perform share_modulos();
+  v_write := begin_write('{}', p_actor);
+  if v_administrador and v_write.limite is not null then
     perform refuse();
   end if;
 
-  insert into perfil ("strNombrePerfil", "bitAdministrador") values (p_nombre, p_administrador)
-  returning * into v_perfil;
-  if p_administrador then
-    perform grant_all_modulos(v_perfil.id);
+  insert into perfil ("strNombrePerfil", "bitAdministrador")
+  values (p_perfil ->> 'strNombrePerfil', v_administrador)
+  returning id, jsonb_build_object(
+    'id', id,
+    'strNombrePerfil', "strNombrePerfil",
+    'bitAdministrador', "bitAdministrador"
+  ) into v_id, v_data;
+
+  if v_administrador then
+    perform grant_all_modulos(v_id);
   end if;
-  return next v_perfil;
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -1,22 +1,28 @@
--- Adds one permission record and returns it. `p_actor`: as in replace_permisos.
-create or replace function insert_permiso(
-  p_actor jsonb, p_id_perfil integer, p_id_modulo integer, p_agregar boolean, p_editar boolean,
-  p_consulta boolean, p_eliminar boolean, p_detalle boolean
-) returns setof permisos_perfil
+-- Adds one permission record.
+--
+-- `p_permiso`: {idPerfil, idModulo, …flags}; a flag that is missing is false. Returns {data: the new
+-- record}. Raises a unique violation when the profile has a record for the module, and what
+-- begin_write_permiso raises.
+create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
+declare
+  v_data jsonb;
 begin
-  perform begin_write_permiso(p_actor, null, jsonb_build_object(
-    'idPerfil', p_id_perfil, 'idModulo', p_id_modulo, 'bitAgregar', p_agregar,
-    'bitEditar', p_editar, 'bitConsulta', p_consulta, 'bitEliminar', p_eliminar,
-    'bitDetalle', p_detalle
-  ));
+  perform begin_write_permiso(null, p_permiso, p_actor);
 
-  return query
-    insert into permisos_perfil
-      ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
-    values
-      (p_id_perfil, p_id_modulo, p_agregar, p_editar, p_consulta, p_eliminar, p_detalle)
-    returning *;
+  insert into permisos_perfil
+    ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
+  select
+    "idPerfil",
+    "idModulo",
+    coalesce("bitAgregar", false),
+    coalesce("bitEditar", false),
+    coalesce("bitConsulta", false),
+    coalesce("bitEliminar", false),
+    coalesce("bitDetalle", false)
+  from jsonb_populate_record(null::permisos_perfil, p_permiso)
+  returning permiso_data(permisos_perfil) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

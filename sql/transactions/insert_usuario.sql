@@ -1,20 +1,32 @@
--- Adds a user and returns the row. `p_actor`: see begin_write_usuario.
-create or replace function insert_usuario(
-  p_actor jsonb, p_nombre text, p_id_perfil integer, p_hash text, p_correo text, p_celular text,
-  p_activo boolean, p_imagen_url text, p_imagen_public_id text
-) returns setof usuario
+-- Adds a user.
+--
+-- `p_usuario`: {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
+-- imagenUrl, imagenPublicId}; `strPwd` is the hash, and all from `strNumeroCelular` on may be missing.
+-- Returns {data: the new user}. Raises a unique violation for a taken name or email, and what
+-- begin_write_usuario raises.
+create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
+declare
+  v_data jsonb;
 begin
-  perform begin_write_usuario(p_actor, null, p_id_perfil);
+  perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
 
-  return query
-    insert into usuario
-      ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-       "idEstadoUsuario", "imagenUrl", "imagenPublicId")
-    values
-      (p_nombre, p_id_perfil, p_hash, p_correo, p_celular, p_activo, p_imagen_url,
-       p_imagen_public_id)
-    returning *;
+  insert into usuario (
+    "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular", "idEstadoUsuario",
+    "imagenUrl", "imagenPublicId"
+  )
+  select
+    "strNombreUsuario",
+    "idPerfil",
+    "strPwd",
+    "strCorreo",
+    "strNumeroCelular",
+    coalesce("idEstadoUsuario", true),
+    "imagenUrl",
+    "imagenPublicId"
+  from jsonb_populate_record(null::usuario, p_usuario)
+  returning usuario_data(usuario) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -1,44 +1,50 @@
--- Replaces the whole matrix of one profile. `p_permisos`: a JSON array of
--- {idModulo, bitAgregar, bitEditar, bitConsulta, bitEliminar, bitDetalle}, flags optional.
--- An unknown module, one that comes twice, and an unknown profile with entries are violations, told
--- before anything is written.
--- `p_actor`: see begin_write; refused when the profile holds more than the actor's, or is to.
-create or replace function replace_permisos(p_actor jsonb, p_id_perfil integer, p_permisos jsonb)
-returns void
+-- Replaces all the permission records of one profile (contract, section 4.8).
+--
+-- `p_permisos`: a JSON array of {idModulo, …flags}; a flag that is missing is false. Returns {}.
+-- Raises a foreign-key violation, before it writes anything, for an unknown module, for a module that
+-- is named twice, and for an unknown profile with entries.
+-- Refused: a profile that holds more than the caller's, and entries that grant more.
+create or replace function replace_permisos(p_id_perfil integer, p_permisos jsonb, p_actor jsonb)
+returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_write record;
 begin
-  -- No module goes, or gets another name, meanwhile: see delete_modulo.
-  perform pg_advisory_xact_lock_shared(7305511406);
-  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id_perfil]);
-  perform refuse_beyond(v_limit, v_perfiles);
-  perform refuse_granting(v_limit, p_permisos);
+  perform share_modulos();
+  v_write := begin_write(array[p_id_perfil], p_actor);
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  perform refuse_granting(p_permisos, v_write.limite);
 
-  if v_perfiles = '{}' and p_permisos <> '[]' then
-    raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+  if v_write.perfiles = '{}' then
+    if p_permisos <> '[]' then
+      raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+    end if;
+    return '{}';
   end if;
   if jsonb_array_length(p_permisos) <> (
-    select count(*) from modulo
+    select count(*)
+    from modulo
     where id in (
-      select (entrada ->> 'idModulo')::integer
-      from jsonb_array_elements(p_permisos) as entradas (entrada)
+      select "idModulo" from jsonb_to_recordset(p_permisos) as permiso ("idModulo" integer)
     )
   ) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 
-  delete from permisos_perfil where "idPerfil" = any(v_perfiles);
+  delete from permisos_perfil where "idPerfil" = p_id_perfil;
 
   insert into permisos_perfil
     ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
-  select p_id_perfil, "idModulo", coalesce("bitAgregar", false), coalesce("bitEditar", false),
-    coalesce("bitConsulta", false), coalesce("bitEliminar", false), coalesce("bitDetalle", false)
-  from jsonb_to_recordset(p_permisos) as entrada (
-    "idModulo" integer, "bitAgregar" boolean, "bitEditar" boolean, "bitConsulta" boolean,
-    "bitEliminar" boolean, "bitDetalle" boolean
-  );
+  select
+    p_id_perfil,
+    "idModulo",
+    coalesce("bitAgregar", false),
+    coalesce("bitEditar", false),
+    coalesce("bitConsulta", false),
+    coalesce("bitEliminar", false),
+    coalesce("bitDetalle", false)
+  from jsonb_populate_recordset(null::permisos_perfil, p_permisos);
+  return '{}';
 end
 $$;

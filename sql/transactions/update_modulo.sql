@@ -1,33 +1,41 @@
--- Renames a module and returns it, or no row when there is none with that id.
--- Whoever has a limit (see begin_write) can rename neither a system module nor one that permission
--- records name, and can't take a system module's name. `p_semejante`: as in insert_modulo.
-create or replace function update_modulo(
-  p_actor jsonb, p_id integer, p_nombre text, p_semejante text
-) returns setof modulo
+-- Renames a module.
+--
+-- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown}. Raises a unique
+-- violation for a taken name.
+-- Refused, when the caller is limited (see begin_write): a new name for a system module or for a module
+-- that permission records name, and a name that looks like a system module's.
+create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_modulo modulo;
-  v_perfiles integer[];
-  v_limit jsonb;
+  v_ahora text := p_modulo ->> 'strNombreModulo';
+  v_antes text;
+  v_write record;
+  v_data jsonb;
 begin
-  -- Two modules that trade their names would otherwise wait for each other's.
-  perform pg_advisory_xact_lock(7305511405);
-  -- As in delete_modulo: the maps of the profiles that have records for it change.
-  perform pg_advisory_xact_lock(7305511406);
-  select * into v_modulo from modulo where id = p_id for update;
-  select perfiles, limite into v_perfiles, v_limit from begin_write(
-    p_actor, array(select "idPerfil" from permisos_perfil where "idModulo" = v_modulo.id)
-  );
+  perform lock_nombres_de_modulo();
+  perform lock_modulos();
+  select "strNombreModulo" into v_antes from modulo where id = p_id for update;
+  if not found then
+    perform begin_write('{}', p_actor);
+    return jsonb_build_object('data', null);
+  end if;
 
-  if v_limit is not null and p_nombre <> v_modulo."strNombreModulo" and (
-    is_modulo_de_sistema(v_modulo."strNombreModulo") or is_modulo_de_sistema(p_semejante)
-    or v_perfiles <> '{}'
+  -- The permission maps of these profiles carry the name.
+  v_write := begin_write(
+    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id), p_actor
+  );
+  if v_write.limite is not null and v_ahora <> v_antes and (
+    is_modulo_de_sistema(v_antes)
+    or is_modulo_de_sistema(p_modulo ->> 'semejante')
+    or v_write.perfiles <> '{}'
   ) then
     perform refuse();
   end if;
 
-  return query
-    update modulo set "strNombreModulo" = p_nombre where id = v_modulo.id returning *;
+  update modulo set "strNombreModulo" = v_ahora
+  where id = p_id
+  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

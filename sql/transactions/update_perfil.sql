@@ -1,35 +1,42 @@
--- Renames a profile and, when the administrator flag changes, replaces its permission records:
--- all modules with every flag for a new administrator, none for one that no longer is.
--- Returns the updated profile, or no row when there is none with that id.
--- `p_actor`: see begin_write; a change of the flag is refused to whoever has a limit.
-create or replace function update_perfil(
-  p_actor jsonb, p_id integer, p_nombre text, p_administrador boolean
-) returns setof perfil
+-- Renames a profile. When the administrator flag changes, the profile's permission records are
+-- replaced (contract, section 3): by one per module with every flag, or by none.
+--
+-- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the profile, null if unknown}.
+-- Refused: a change of the flag, when the caller is limited (see begin_write).
+create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[];
-  v_limit jsonb;
-  v_perfil perfil;
+  v_ahora boolean := (p_perfil ->> 'bitAdministrador')::boolean;
+  v_antes boolean;
+  v_write record;
+  v_data jsonb;
 begin
-  -- No module goes, or gets another name, meanwhile: see delete_modulo.
-  perform pg_advisory_xact_lock_shared(7305511406);
-  select * into v_perfiles, v_limit from begin_write(p_actor, array[p_id]);
-  select * into v_perfil from perfil where id = any(v_perfiles);
+  perform share_modulos();
+  v_write := begin_write(array[p_id], p_actor);
+  if v_write.perfiles = '{}' then
+    return jsonb_build_object('data', null);
+  end if;
 
-  if v_perfil."bitAdministrador" <> p_administrador then
-    if v_limit is not null then
+  select "bitAdministrador" into v_antes from perfil where id = p_id;
+  if v_antes <> v_ahora then
+    if v_write.limite is not null then
       perform refuse();
     end if;
-    delete from permisos_perfil where "idPerfil" = v_perfil.id;
-    if p_administrador then
-      perform grant_all_modulos(v_perfil.id);
+    delete from permisos_perfil where "idPerfil" = p_id;
+    if v_ahora then
+      perform grant_all_modulos(p_id);
     end if;
   end if;
 
-  return query
-    update perfil set "strNombrePerfil" = p_nombre, "bitAdministrador" = p_administrador
-    where id = v_perfil.id
-    returning *;
+  update perfil
+  set "strNombrePerfil" = p_perfil ->> 'strNombrePerfil', "bitAdministrador" = v_ahora
+  where id = p_id
+  returning jsonb_build_object(
+    'id', id,
+    'strNombrePerfil', "strNombrePerfil",
+    'bitAdministrador', "bitAdministrador"
+  ) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

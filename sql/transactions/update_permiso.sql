@@ -1,25 +1,27 @@
 -- Overwrites one permission record, which may move it to another profile or module.
--- Returns the updated record, or no row when there is none with that id.
--- `p_actor`: as in replace_permisos, for both profiles.
-create or replace function update_permiso(
-  p_actor jsonb, p_id integer, p_id_perfil integer, p_id_modulo integer, p_agregar boolean,
-  p_editar boolean, p_consulta boolean, p_eliminar boolean, p_detalle boolean
-) returns setof permisos_perfil
+--
+-- `p_permiso`: as in insert_permiso. Returns {data: the record, null if unknown}. Raises what
+-- insert_permiso raises.
+create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
+returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[] := begin_write_permiso(p_actor, p_id, jsonb_build_object(
-    'idPerfil', p_id_perfil, 'idModulo', p_id_modulo, 'bitAgregar', p_agregar,
-    'bitEditar', p_editar, 'bitConsulta', p_consulta, 'bitEliminar', p_eliminar,
-    'bitDetalle', p_detalle
-  ));
+  v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
+  v_data jsonb;
 begin
-  return query
-    update permisos_perfil
-    set "idPerfil" = p_id_perfil, "idModulo" = p_id_modulo, "bitAgregar" = p_agregar,
-      "bitEditar" = p_editar, "bitConsulta" = p_consulta, "bitEliminar" = p_eliminar,
-      "bitDetalle" = p_detalle
-    where id = p_id and "idPerfil" = any(v_perfiles)
-    returning *;
+  update permisos_perfil
+  set
+    "idPerfil" = nuevo."idPerfil",
+    "idModulo" = nuevo."idModulo",
+    "bitAgregar" = coalesce(nuevo."bitAgregar", false),
+    "bitEditar" = coalesce(nuevo."bitEditar", false),
+    "bitConsulta" = coalesce(nuevo."bitConsulta", false),
+    "bitEliminar" = coalesce(nuevo."bitEliminar", false),
+    "bitDetalle" = coalesce(nuevo."bitDetalle", false)
+  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo
+  where permisos_perfil.id = p_id and permisos_perfil."idPerfil" = any(v_perfiles)
+  returning permiso_data(permisos_perfil) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

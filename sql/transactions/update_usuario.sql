@@ -1,30 +1,39 @@
--- Overwrites a user; a null hash or image leaves the one there is, a new hash ends the sessions.
--- Returns the updated row and the name of the hosted image that the new one replaces, or no row
--- when there is no user with that id. `p_actor`: see begin_write_usuario.
-create or replace function update_usuario(
-  p_actor jsonb, p_id integer, p_nombre text, p_id_perfil integer, p_hash text, p_correo text,
-  p_celular text, p_activo boolean, p_imagen_url text, p_imagen_public_id text
-) returns table (actualizado usuario, reemplazada text)
+-- Overwrites a user. A missing password or image leaves the one that is stored; a new password ends
+-- all sessions of the user.
+--
+-- `p_usuario`: as in insert_usuario, with `idEstadoUsuario`, and `strPwd` may be missing.
+-- Returns {data: the user, imagenAnterior: the hosted image that a new one replaces, or null}; `data`
+-- is null if the user is unknown. Raises what insert_usuario raises.
+create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
+returns jsonb
 language plpgsql
 as $$
+declare
+  v_anterior text;
+  v_data jsonb;
 begin
-  if not begin_write_usuario(p_actor, p_id, p_id_perfil) then
-    return;
+  if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
+    return jsonb_build_object('data', null);
   end if;
 
-  if p_imagen_url is not null then
-    select "imagenPublicId" into reemplazada from usuario where id = p_id;
+  if p_usuario ->> 'imagenUrl' is not null then
+    select "imagenPublicId" into v_anterior from usuario where id = p_id;
   end if;
 
   update usuario
-  set "strNombreUsuario" = p_nombre, "idPerfil" = p_id_perfil, "strCorreo" = p_correo,
-    "strNumeroCelular" = p_celular, "idEstadoUsuario" = p_activo,
-    "strPwd" = coalesce(p_hash, "strPwd"),
-    "versionSesion" = "versionSesion" + (p_hash is not null)::integer,
-    "imagenUrl" = coalesce(p_imagen_url, "imagenUrl"),
-    "imagenPublicId" = coalesce(p_imagen_public_id, "imagenPublicId")
-  where id = p_id
-  returning * into actualizado;
-  return next;
+  set
+    "strNombreUsuario" = nuevo."strNombreUsuario",
+    "idPerfil" = nuevo."idPerfil",
+    "strCorreo" = nuevo."strCorreo",
+    "strNumeroCelular" = nuevo."strNumeroCelular",
+    "idEstadoUsuario" = nuevo."idEstadoUsuario",
+    "strPwd" = coalesce(nuevo."strPwd", usuario."strPwd"),
+    "versionSesion" = usuario."versionSesion" + (nuevo."strPwd" is not null)::integer,
+    "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
+    "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
+  from jsonb_populate_record(null::usuario, p_usuario) as nuevo
+  where usuario.id = p_id
+  returning usuario_data(usuario) into v_data;
+  return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
 end
 $$;

@@ -1,25 +1,29 @@
 import { isPostgresError } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
-/** The refusal of whoever may not do something; for the log what that needs. */
+/** The Failure for a caller who may not do something. `needs` is for the log: what was lacking. */
 export const forbidden = (needs: object = { administrador: true }) =>
   Object.assign(new Failure('forbidden'), { needs })
 
 /**
- * Who writes, for sql/functions/begin_write.sql to decide about once more: the user, the version
- * of the session, and what the endpoint needs. Without `enforced` the client decides.
+ * The caller of a write as the session was read. sql/functions/begin_write.sql takes it and decides
+ * once more, under its locks.
  */
 export type Actor = {
+  /** The user. */
   id: number
+  /** The version of the user's sessions. */
   ver: number
+  /** The permission that the endpoint needs; both are null where any session will do. */
   modulo: string | null
   accion: string | null
+  /** Whether the server checks permissions; false with AUTHORIZATION=client. */
   enforced: boolean
 }
 
 /**
- * For `.catch()` at a write: turns the refusals of sql/functions/begin_write.sql into the Failures
- * `forbidden` and `unauthenticated`, and throws everything else on unchanged.
+ * For `.catch()` at a write. Throws the Failure `forbidden` for the SQLSTATE LL403 and
+ * `unauthenticated` for LL401 (sql/README.md); rethrows every other error.
  */
 export function onRefusal(error: unknown): never {
   if (isPostgresError(error) && error.code === 'LL403') throw forbidden()

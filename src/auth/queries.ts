@@ -1,4 +1,5 @@
 import type { Sql } from '../database/sql.js'
+import { type Actor, onRefusal } from './actor.js'
 import type { Accion, Credenciales, ModuloDeSistema, Sesion, Token } from './schemas.js'
 
 /** The user who logs in under `nombre`, compared exactly, active or not. */
@@ -14,9 +15,12 @@ export async function findCredenciales(sql: Sql, nombre: string) {
   return usuario
 }
 
-/** Ends every session of a user: no token issued so far is good any more. */
-export async function endSesiones(sql: Sql, id: number): Promise<void> {
-  await sql`update usuario set "versionSesion" = "versionSesion" + 1 where id = ${id}`
+/**
+ * Ends all sessions of the actor: no token issued so far is valid any more. Throws the Failure
+ * `unauthenticated` when the actor's session has ended already.
+ */
+export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
+  await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
 }
 
 /**

@@ -88,9 +88,8 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       response: { 200: Confirmation('Sesión cerrada correctamente') },
     },
     handler: async (request, reply) => {
-      const { id } = request.actor
-      request.target = id
-      await endSesiones(sql, id)
+      request.target = request.actor.id
+      await endSesiones(sql, request.actor)
       reply.clearCookie(COOKIE, { path: '/' })
       return { success: true as const, message: 'Sesión cerrada correctamente' as const }
     },

@@ -29,21 +29,22 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module. Throws the Failures `conflict` when the name is taken and `forbidden` when it is
- * like a system module's and the actor is no administrator.
+ * Adds a module and returns it. Throws the Failures `conflict` when the name is taken and `forbidden`
+ * when the name looks like a system module's and the actor is no administrator.
  */
 export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
-  const [modulo] = await sql<[Modulo]>`
-    select id, "strNombreModulo" from insert_modulo(${sql.json(actor)}, ${nombre}, ${semejante(nombre)})
+  const [row] = await sql<[{ answer: { data: Modulo } }]>`
+    select insert_modulo(${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return modulo
+  return row.answer.data
 }
 
 /**
- * Renames a module; undefined for an unknown id. Throws as insertModulo, and `forbidden` also for
- * a system module and one that permission records name.
+ * Renames a module and returns it, or undefined for an unknown id. Throws what insertModulo throws,
+ * and the Failure `forbidden` also when an actor who is no administrator renames a system module or a
+ * module that permission records name.
  */
 export async function updateModulo(
   sql: Sql,
@@ -51,33 +52,34 @@ export async function updateModulo(
   id: number,
   nombre: string,
 ): Promise<Modulo | undefined> {
-  const [modulo] = await sql<Modulo[]>`
-    select id, "strNombreModulo"
-    from update_modulo(${sql.json(actor)}, ${id}, ${nombre}, ${semejante(nombre)})
+  const [row] = await sql<[{ answer: { data: Modulo | null } }]>`
+    select update_modulo(${id}, ${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return modulo
+  return row.answer.data ?? undefined
 }
 
 /**
- * Removes a module with its permission records; nothing happens for an unknown id. Throws the
- * Failures `conflict` for a system module and `forbidden` when a profile that has records for it
+ * Removes a module with its permission records; an unknown id changes nothing. Throws the Failures
+ * `conflict` for a system module and `forbidden` when a profile that has a record for the module
  * holds more than the actor's.
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
-  const [row] = await sql<[{ deleted: boolean }]>`
-    select delete_modulo(${sql.json(actor)}, ${id}) as deleted
+  const [row] = await sql<[{ answer: { deleted: boolean } }]>`
+    select delete_modulo(${id}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  if (!row.deleted) throw new Failure('conflict')
+  if (!row.answer.deleted) throw new Failure('conflict')
 }
 
-/** The name after what looks alike is made the same. */
-const semejante = (nombre: string) =>
-  nombre
+/** A module's name as sql/transactions takes it: with the form that all names like it share. */
+const named = (strNombreModulo: string) => ({
+  strNombreModulo,
+  semejante: strNombreModulo
     .normalize('NFKC')
     .replace(/\p{Cf}/gu, '')
     .toUpperCase()
-    .trim()
+    .trim(),
+})
 
 const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict')

@@ -27,45 +27,40 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 }
 
 /**
- * Adds a profile, an administrator with one record per module and every flag. Throws the Failure
- * `forbidden` for an administrator profile when the actor is none.
+ * Adds a profile and returns it. An administrator's profile gets one permission record per module,
+ * with every flag. Throws the Failure `forbidden` for an administrator's profile when the actor is
+ * no administrator.
  */
-export async function insertPerfil(
-  sql: Sql,
-  actor: Actor,
-  { strNombrePerfil, bitAdministrador = false }: PerfilNuevo,
-): Promise<Perfil> {
-  const [perfil] = await sql<[Perfil]>`
-    select id, "strNombrePerfil", "bitAdministrador"
-    from insert_perfil(${sql.json(actor)}, ${strNombrePerfil}, ${bitAdministrador})
+export async function insertPerfil(sql: Sql, actor: Actor, perfil: PerfilNuevo): Promise<Perfil> {
+  const [row] = await sql<[{ answer: { data: Perfil } }]>`
+    select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return perfil
+  return row.answer.data
 }
 
 /**
- * Renames a profile; where the administrator flag changes, replaces its permission records in the
- * same transaction (contract, section 3). Gives undefined for an unknown id; throws the Failure
- * `forbidden` when the flag changes and the actor is no administrator.
+ * Renames a profile and returns it, or undefined for an unknown id. When the administrator flag
+ * changes, the permission records are replaced in the same transaction (contract, section 3). Throws
+ * the Failure `forbidden` when the flag changes and the actor is no administrator.
  */
 export async function updatePerfil(
   sql: Sql,
   actor: Actor,
   id: number,
-  { strNombrePerfil, bitAdministrador }: PerfilEditado,
+  perfil: PerfilEditado,
 ): Promise<Perfil | undefined> {
-  const [perfil] = await sql<Perfil[]>`
-    select id, "strNombrePerfil", "bitAdministrador"
-    from update_perfil(${sql.json(actor)}, ${id}, ${strNombrePerfil}, ${bitAdministrador})
+  const [row] = await sql<[{ answer: { data: Perfil | null } }]>`
+    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return perfil
+  return row.answer.data ?? undefined
 }
 
 /**
- * Removes a profile with its permission records; nothing happens for an unknown id. Throws the
- * Failures `conflict` when users have it and `forbidden` when it holds more than the actor's.
+ * Removes a profile with its permission records; an unknown id changes nothing. Throws the Failures
+ * `conflict` when users have the profile and `forbidden` when it holds more than the actor's.
  */
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_perfil(${sql.json(actor)}, ${id})`
+  await sql`select delete_perfil(${id}, ${sql.json(actor)})`
     .catch(onRefusal)
     .catch(onConstraint('usuario_perfil_fk', 'conflict'))
 }

@@ -29,11 +29,6 @@ const columns = (sql: Sql) => sql`
   id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
 `
 
-const values = (sql: Sql, { idPerfil, idModulo, ...flags }: PermisoEnviado) => sql`
-  ${idPerfil}, ${idModulo}, ${flags.bitAgregar ?? false}, ${flags.bitEditar ?? false},
-  ${flags.bitConsulta ?? false}, ${flags.bitEliminar ?? false}, ${flags.bitDetalle ?? false}
-`
-
 /** The permission records of a profile by ascending id; none for an unknown profile. */
 export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
   return sql<Permiso[]>`
@@ -44,54 +39,59 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
   `
 }
 
-/** What is said of an unknown profile or module. */
+/** The message for an unknown profile or module. */
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record. Throws the Failures `invalid` for an unknown profile or module,
- * `forbidden` when the profile holds more than the actor's or is to, and `conflict` when the profile
- * has a record for the module.
+ * Adds a permission record and returns it. Throws the Failures `invalid` for an unknown profile or
+ * module, `forbidden` when the profile holds more than the actor's or would, and `conflict` when the
+ * profile has a record for the module.
  */
 export async function insertPermiso(
   sql: Sql,
   actor: Actor,
   permiso: PermisoEnviado,
 ): Promise<Permiso> {
-  const [creado] = await sql<[Permiso]>`
-    select ${columns(sql)}
-    from insert_permiso(${sql.json(actor)}, ${values(sql, permiso)})
+  const [row] = await sql<[{ answer: { data: Permiso } }]>`
+    select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid'))
     .catch(onDuplicate)
-  return creado
+  return row.answer.data
 }
 
-/** Overwrites a permission record; gives undefined for an unknown id and throws as insertPermiso. */
+/**
+ * Overwrites a permission record and returns it, or undefined for an unknown id. Throws what
+ * insertPermiso throws.
+ */
 export async function updatePermiso(
   sql: Sql,
   actor: Actor,
   id: number,
   permiso: PermisoEnviado,
 ): Promise<Permiso | undefined> {
-  const [actualizado] = await sql<Permiso[]>`
-    select ${columns(sql)}
-    from update_permiso(${sql.json(actor)}, ${id}, ${values(sql, permiso)})
+  const [row] = await sql<[{ answer: { data: Permiso | null } }]>`
+    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid'))
     .catch(onDuplicate)
-  return actualizado
-}
-
-/** Removes a permission record; nothing happens for an unknown id. `forbidden` as insertPermiso. */
-export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_permiso(${sql.json(actor)}, ${id})`.catch(onRefusal)
+  return row.answer.data ?? undefined
 }
 
 /**
- * Replaces the whole matrix of a profile in one transaction. Throws the Failure `conflict` for an
- * unknown profile or module, `forbidden` as insertPermiso; nothing has changed then.
+ * Removes a permission record; an unknown id changes nothing. Throws the Failure `forbidden` when the
+ * record's profile holds more than the actor's.
+ */
+export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
+  await sql`select delete_permiso(${id}, ${sql.json(actor)})`.catch(onRefusal)
+}
+
+/**
+ * Replaces the whole matrix of a profile in one transaction. Throws the Failures `conflict` for an
+ * unknown profile or module and `forbidden` when the profile holds more than the actor's or would;
+ * nothing has changed then.
  */
 export async function replacePermisos(
   sql: Sql,
@@ -99,7 +99,7 @@ export async function replacePermisos(
   idPerfil: number,
   entradas: Entrada[],
 ): Promise<void> {
-  await sql`select replace_permisos(${sql.json(actor)}, ${idPerfil}, ${sql.json(entradas)})`
+  await sql`select replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${sql.json(actor)})`
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
 }

@@ -6,8 +6,8 @@ import { Failure } from '../http/failures.js'
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
 /**
- * Makes the configured user an active administrator while there is no other; changes nothing when
- * there is one. Throws a ConfigError when another user has the name in other case, or the email.
+ * Makes the configured user an active administrator while there is none; otherwise changes nothing.
+ * Throws a ConfigError when another user has the email, or the name in other upper or lower case.
  */
 export async function ensureAdministrador(
   sql: Sql,
@@ -15,9 +15,13 @@ export async function ensureAdministrador(
   { ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL }: Pick<Config, AdminKeys>,
 ): Promise<void> {
   if (!ADMIN_USERNAME || !ADMIN_PASSWORD || !ADMIN_EMAIL) return
-  const hash = await passwords.hash(ADMIN_PASSWORD)
-  const [row] = await sql<[{ ensured: boolean }]>`
-    select ensure_administrador(${ADMIN_USERNAME}, ${hash}, ${ADMIN_EMAIL}) as ensured
+  const usuario = {
+    strNombreUsuario: ADMIN_USERNAME,
+    strPwd: await passwords.hash(ADMIN_PASSWORD),
+    strCorreo: ADMIN_EMAIL,
+  }
+  const [row] = await sql<[{ answer: { ensured: boolean } }]>`
+    select ensure_administrador(${sql.json(usuario)}) as answer
   `
     .catch(onConstraint('usuario_correo_unico', 'conflict', 'ADMIN_EMAIL: another user has it'))
     .catch(
@@ -31,6 +35,6 @@ export async function ensureAdministrador(
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
   const who = { strNombreUsuario: ADMIN_USERNAME }
-  if (row.ensured) log.info(who, 'administrator set up from ADMIN_*, as none was active')
+  if (row.answer.ensured) log.info(who, 'administrator set up from ADMIN_*, as none was active')
   else log.info('an active administrator exists: ADMIN_* is ignored')
 }

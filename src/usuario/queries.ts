@@ -53,8 +53,8 @@ export async function findUsuario(
   id: number,
 ): Promise<UsuarioVisto | undefined> {
   const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
-    select ${columns(sql)}, usuario.id = ${actor.id} or may_reach(${actor.enforced ? actor.id : null}, "idPerfil")
-        as alcanzable
+    select ${columns(sql)},
+      usuario.id = ${actor.id} or may_reach("idPerfil", ${sql.json(actor)}) as alcanzable
     from usuario
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id}
@@ -63,33 +63,36 @@ export async function findUsuario(
   return row
 }
 
-/** What is stored of a user who is sent: the image as the host has it. */
+/** A user as it is written: with the hash of the password, and the image as the host keeps it. */
 type ConImagen<T> = Omit<T, 'imagenBase64'> & { imagen: ImagenAlojada | undefined }
 
+/** The same as sql/transactions takes it. A field that is undefined is missing there. */
+const record = ({ imagen, ...usuario }: ConImagen<UsuarioNuevo | UsuarioEditado>) => ({
+  ...usuario,
+  imagenUrl: imagen?.url,
+  imagenPublicId: imagen?.publicId,
+})
+
 /**
- * Adds a user, the password as its hash. Throws the Failures `conflict` for a taken email or name
- * or an unknown profile, and `forbidden` when the profile holds more than the actor's.
+ * Adds a user and returns it. Throws the Failures `conflict` for a taken email or name or an unknown
+ * profile, and `forbidden` when the profile holds more than the actor's.
  */
 export async function insertUsuario(
   sql: Sql,
   actor: Actor,
   usuario: ConImagen<UsuarioNuevo>,
 ): Promise<Usuario> {
-  const [creado] = await sql<[Usuario]>`
-    select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-      "idEstadoUsuario", "imagenUrl"
-    from insert_usuario(${sql.json(actor)}, ${usuario.strNombreUsuario}, ${usuario.idPerfil},
-      ${usuario.strPwd}, ${usuario.strCorreo}, ${usuario.strNumeroCelular ?? null},
-      ${usuario.idEstadoUsuario ?? true}, ${usuario.imagen?.url ?? null},
-      ${usuario.imagen?.publicId ?? null})
+  const [row] = await sql<[{ answer: { data: Usuario } }]>`
+    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  return creado
+  return row.answer.data
 }
 
 /**
- * Overwrites a user, password and image where there is a new one; gives undefined for an unknown
- * id, else the user and the hosted image that is replaced. Throws as insertUsuario, `forbidden` also
- * for the profile that the user is in. A new password ends the user's sessions.
+ * Overwrites a user. A missing password or image leaves the one that is stored; a new password ends
+ * all sessions of the user. Returns the user and the name of the hosted image that the new one
+ * replaces, or undefined for an unknown id. Throws what insertUsuario throws, and the Failure
+ * `forbidden` also when the profile that the user is in holds more than the actor's.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -97,34 +100,28 @@ export async function updateUsuario(
   id: number,
   cambios: ConImagen<UsuarioEditado>,
 ): Promise<{ usuario: Usuario; reemplazada: string | null } | undefined> {
-  const [row] = await sql<(Usuario & { reemplazada: string | null })[]>`
-    select (actualizado).id, (actualizado)."strNombreUsuario", (actualizado)."idPerfil",
-      (actualizado)."strPwd", (actualizado)."strCorreo", (actualizado)."strNumeroCelular",
-      (actualizado)."idEstadoUsuario", (actualizado)."imagenUrl", reemplazada
-    from update_usuario(${sql.json(actor)}, ${id}, ${cambios.strNombreUsuario}, ${cambios.idPerfil},
-      ${cambios.strPwd ?? null}, ${cambios.strCorreo}, ${cambios.strNumeroCelular ?? null},
-      ${cambios.idEstadoUsuario}, ${cambios.imagen?.url ?? null},
-      ${cambios.imagen?.publicId ?? null})
+  const [row] = await sql<[{ answer: { data: Usuario | null; imagenAnterior: string | null } }]>`
+    select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  if (!row) return undefined
-  const { reemplazada, ...usuario } = row
-  return { usuario, reemplazada }
+  const { data, imagenAnterior } = row.answer
+  return data ? { usuario: data, reemplazada: imagenAnterior } : undefined
 }
 
 /**
- * Removes a user and gives the name of the hosted image, null without one; nothing happens for an
- * unknown id. Throws the Failure `forbidden` when the user's profile holds more than the actor's.
+ * Removes a user and returns the name of the user's hosted image, or null without one; an unknown id
+ * changes nothing. Throws the Failure `forbidden` when the user's profile holds more than the actor's.
  */
 export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
-  const [row] = await sql<[{ publicId: string | null }]>`
-    select delete_usuario(${sql.json(actor)}, ${id}) as "publicId"
+  const [row] = await sql<[{ answer: { imagenAnterior: string | null } }]>`
+    select delete_usuario(${id}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return row.publicId
+  return row.answer.imagenAnterior
 }
 
 /**
- * Throws what insertUsuario (`id` null) or updateUsuario would now throw because of the profiles:
- * asked before a password is hashed or an image uploaded; what they ask themselves is what counts.
+ * Throws what insertUsuario (`id` null) or updateUsuario would throw now because of the actor or the
+ * profiles. It spares a hash or an upload for a write that would be refused; the write itself
+ * decides again.
  */
 export async function checkUsuarioWrite(
   sql: Sql,
@@ -132,7 +129,7 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  await sql`select begin_write_usuario(${sql.json(actor)}, ${id}, ${idPerfil})`.catch(
+  await sql`select check_usuario_write(${id}, ${idPerfil}, ${sql.json(actor)})`.catch(
     onUsuarioFailure,
   )
 }
@@ -140,7 +137,7 @@ export async function checkUsuarioWrite(
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
 const NOMBRE_REGISTRADO = 'El nombre de usuario ya está registrado'
 const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
-/** What is said of the conflicts that a user can have. */
+/** The messages for the conflicts that a user can have. */
 export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
 
 const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTRADO)

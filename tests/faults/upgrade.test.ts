@@ -13,14 +13,30 @@ import { type Service, startService } from './service.js'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MIGRATION = '9999_siguiente.sql'
 
-/** This build with a migration, a changed function, and a new one whose file comes before what it calls. */
-async function makeNextRelease() {
+/** A copy of this build as another release. Gives the arguments of node, and its sql folder. */
+async function copyRelease() {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-next-'))
   closeAtEnd(() => rm(folder, { recursive: true }))
-  for (const part of ['dist', 'sql', 'package.json'])
+  for (const part of ['dist', 'sql', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
+  }
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return { folder, program: [join(folder, 'dist/server.js')] }
+}
 
+/** Changes insert_modulo in a copy: it appends the SQL expression `suffix` to each name. */
+async function appendToModulos(folder: string, suffix: string) {
+  const file = join(folder, 'sql/transactions/insert_modulo.sql')
+  const text = await readFile(file, 'utf8')
+  const value = "p_modulo ->> 'strNombreModulo'"
+  const changed = text.replace(`values (${value})`, `values ((${value}) || ${suffix})`)
+  expect(changed).not.toBe(text)
+  await writeFile(file, changed)
+}
+
+/** This build with a migration, a changed function, and a new one whose file comes before what it calls. */
+async function makeNextRelease() {
+  const { folder, program } = await copyRelease()
   const sql = (path: string) => join(folder, 'sql', path)
   await writeFile(sql(`migrations/${MIGRATION}`), 'alter table usuario add column nueva text')
   const define = (name: string, body: string) =>
@@ -30,11 +46,18 @@ async function makeNextRelease() {
     )
   await define('a_caller', 'b_called()')
   await define('b_called', "' NUEVO'")
-  const insertModulo = await readFile(sql('transactions/insert_modulo.sql'), 'utf8')
-  const changed = insertModulo.replace('values (p_nombre)', 'values (p_nombre || a_caller())')
-  expect(changed).not.toBe(insertModulo)
-  await writeFile(sql('transactions/insert_modulo.sql'), changed)
-  return [join(folder, 'dist/server.js')]
+  await appendToModulos(folder, 'a_caller()')
+  return program
+}
+
+/** This build as release `version`, which differs in one function and has no migration of its own. */
+async function makeRelease(version: string) {
+  const { folder, program } = await copyRelease()
+  const file = join(folder, 'package.json')
+  const content = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify({ ...content, version }))
+  await appendToModulos(folder, `' ${version}'`)
+  return program
 }
 
 /**
@@ -68,6 +91,7 @@ async function useEverything(service: Service, name: string) {
   await ask('GET', `usuario/${creado.id}`)
   await ask('GET', `permisos/por-perfil/${perfil.id}`)
   await ask('GET', `permisos/mis-permisos/${perfil.id}`)
+  await leave(service, persona.strNombreUsuario, persona.strPwd)
 
   await ask('DELETE', `permisos/${otro.id}`)
   await ask('DELETE', `usuario/${creado.id}`)
@@ -76,7 +100,36 @@ async function useEverything(service: Service, name: string) {
   return answered
 }
 
-it('an old replica serves beside a newer one, and started anew changes nothing', async () => {
+/** Logs a user in and out. */
+async function leave(service: Service, strNombreUsuario: string, strPwd: string) {
+  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
+  const { body } = await service.call('POST', '/api/auth/login', credentials)
+  const answer = await service.call('POST', '/api/auth/logout', undefined, body.token)
+  expect(answer).toMatchObject({ status: 200, body: { success: true } })
+}
+
+/** Has three clients use a replica until `stop`, which returns how many requests each got answered. */
+function loadReplica(service: Service, name: string) {
+  let isRunning = true
+  const clients = [1, 2, 3].map(async (client) => {
+    let answered = 0
+    for (let n = 0; isRunning; n++) {
+      answered += await useEverything(service, `${name}${client}N${n}`)
+    }
+    return answered
+  })
+  const all = Promise.all(clients)
+  // A failure is thrown by `stop`, however early it comes.
+  all.catch(() => {})
+  return {
+    async stop() {
+      isRunning = false
+      console.log(`requests to the ${name} replica:`, await all)
+    },
+  }
+}
+
+it('an old replica serves beside a newer one, and started again changes nothing', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
   const sql = postgres(env.DATABASE_URL, { max: 1 })
   closeAtEnd(() => sql.end())
@@ -86,22 +139,13 @@ it('an old replica serves beside a newer one, and started anew changes nothing',
         order by 1) as funciones
   `
   const old = await startService(env)
-  let isRunning = true
-  const load = async (client: number) => {
-    let answered = 0
-    for (let n = 0; isRunning; n++) answered += await useEverything(old, `C${client}N${n}`)
-    return answered
-  }
-  const upgrade = async () => {
-    await sleep(500)
-    const started = await startService(env, await makeNextRelease())
-    await sleep(1000)
-    isRunning = false
-    return started
-  }
-  const [next, ...answered] = await Promise.all([upgrade(), load(1), load(2), load(3)])
-  console.log('requests to the old replica meanwhile:', answered)
+  const oldLoad = loadReplica(old, 'old')
+  await sleep(500)
+  const next = await startService(env, await makeNextRelease())
   expect(next.lines()).toContainEqual(expect.objectContaining({ applied: [MIGRATION] }))
+  const nextLoad = loadReplica(next, 'next')
+  await sleep(3000)
+  await oldLoad.stop()
   const version = await readVersion()
   const body = { strNombreModulo: 'X' }
   const created = await old.call('POST', '/api/modulo', body, await old.login())
@@ -114,6 +158,24 @@ it('an old replica serves beside a newer one, and started anew changes nothing',
   const msg = 'the schema is newer than this release: nothing is changed'
   expect(restarted.lines()).toContainEqual(expect.objectContaining({ msg }))
   expect(await restarted.call('GET', '/health/ready')).toEqual(READY)
-  await useEverything(restarted, 'restarted')
-  await useEverything(next, 'next')
+  const restartedLoad = loadReplica(restarted, 'restarted')
+  await sleep(3000)
+  await restartedLoad.stop()
+  await nextLoad.stop()
+})
+
+it('a function is that of the highest version that has been started, with no migration too', async () => {
+  const env = { DATABASE_URL: await cloneDatabase() }
+  const older = await makeRelease('0.9.0')
+  const newer = await makeRelease('0.10.0')
+  const names: string[] = []
+  for (const program of [older, newer, older]) {
+    const service = await startService(env, program)
+    const body = { strNombreModulo: `X${names.length}` }
+    const created = await service.call('POST', '/api/modulo', body, await service.login())
+    names.push(created.body.data.strNombreModulo)
+    service.child.kill('SIGTERM')
+    await service.ended
+  }
+  expect(names).toEqual(['X0 0.9.0', 'X1 0.10.0', 'X2 0.10.0'])
 })

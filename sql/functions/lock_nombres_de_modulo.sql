@@ -1,0 +1,7 @@
+-- Lets one transaction at a time give names to modules. Without this lock, two modules that trade
+-- their names at the same time would deadlock in the unique index.
+create or replace function lock_nombres_de_modulo() returns void
+language sql
+as $$
+  select pg_advisory_xact_lock(7305511405);
+$$;

@@ -1,0 +1,6 @@
+-- The number of the lock that lock_modulos and share_modulos take.
+create or replace function modulos_key() returns bigint
+language sql immutable
+as $$
+  select 7305511406;
+$$;

@@ -1,0 +1,15 @@
+-- A permission record as the contract has it (section 2.4).
+create or replace function permiso_data(p_permiso permisos_perfil) returns jsonb
+language sql stable
+as $$
+  select jsonb_build_object(
+    'id', p_permiso.id,
+    'idPerfil', p_permiso."idPerfil",
+    'idModulo', p_permiso."idModulo",
+    'bitAgregar', p_permiso."bitAgregar",
+    'bitEditar', p_permiso."bitEditar",
+    'bitConsulta', p_permiso."bitConsulta",
+    'bitEliminar', p_permiso."bitEliminar",
+    'bitDetalle', p_permiso."bitDetalle"
+  );
+$$;

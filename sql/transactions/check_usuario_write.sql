@@ -1,0 +1,11 @@
+-- Changes nothing. Raises what insert_usuario (`p_id` null) or update_usuario would raise now because
+-- of the caller or of the profiles, and returns {} otherwise.
+create or replace function check_usuario_write(p_id integer, p_id_perfil integer, p_actor jsonb)
+returns jsonb
+language plpgsql
+as $$
+begin
+  perform begin_write_usuario(p_id, p_id_perfil, p_actor);
+  return '{}';
+end
+$$;

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, expect, it } from 'vitest'
+import type { Actor } from '../src/auth/actor.js'
+import { endSesiones } from '../src/auth/queries.js'
+import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
+import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'
+import {
+  deletePermiso,
+  insertPermiso,
+  replacePermisos,
+  updatePermiso,
+} from '../src/permisos/queries.js'
+import {
+  checkUsuarioWrite,
+  deleteUsuario,
+  insertUsuario,
+  updateUsuario,
+} from '../src/usuario/queries.js'
+import { testApp } from './app.js'
+
+const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
+/** Rounds after which a connection keeps its plans: PostgreSQL plans a statement five times. */
+const ROUNDS = 8
+
+// A connection for each of the writes below.
+const { app, config } = await testApp({ DATABASE_POOL_MAX: '20' })
+const { sql: pool } = app
+const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
+afterAll(() => sql.end())
+
+const [admin] = await sql<[{ id: number }]>`select id from usuario`
+const actor: Actor = { id: admin.id, ver: 0, modulo: null, accion: null, enforced: true }
+
+let turn = 0
+
+/** Makes what is written to; returns one write of each kind, by name, to be sent later. */
+async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
+  turn += 1
+  const round = turn
+  const perfil = (nombre: string, bitAdministrador = false) => ({
+    strNombrePerfil: `${nombre} ${round}`,
+    bitAdministrador,
+  })
+  const usuario = (nombre: string, idPerfil: number) => ({
+    strNombreUsuario: `${nombre}${round}`,
+    idPerfil,
+    strPwd: 'hash',
+    strCorreo: `${nombre}${round}@x.es`,
+    idEstadoUsuario: true,
+    imagen: undefined,
+  })
+  const { id } = await insertPerfil(pool, actor, perfil('base'))
+  const borrado = await insertPerfil(pool, actor, perfil('borrado'))
+  const elevado = await insertPerfil(pool, actor, perfil('elevado'))
+  const matriz = await insertPerfil(pool, actor, perfil('matriz'))
+  const renombrado = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
+  const sobrante = await insertModulo(pool, actor, `SOBRANTE ${round}`)
+  const cambiado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
+  const quitado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
+  const editado = await insertUsuario(pool, actor, usuario('editado', id))
+  const despedido = await insertUsuario(pool, actor, usuario('despedido', id))
+  const saliente = await insertUsuario(pool, actor, usuario('saliente', id))
+
+  return {
+    insertPerfil: () => insertPerfil(pool, actor, perfil('nuevo', true)),
+    updatePerfil: () => updatePerfil(pool, actor, elevado.id, perfil('elevado', true)),
+    deletePerfil: () => deletePerfil(pool, actor, borrado.id),
+    insertModulo: () => insertModulo(pool, actor, `NUEVO ${round}`),
+    updateModulo: () => updateModulo(pool, actor, renombrado.id, `OTRO ${round}`),
+    deleteModulo: () => deleteModulo(pool, actor, sobrante.id),
+    insertPermiso: () => insertPermiso(pool, actor, { idPerfil: id, idModulo: 3 }),
+    updatePermiso: () => updatePermiso(pool, actor, cambiado.id, { idPerfil: id, idModulo: 4 }),
+    deletePermiso: () => deletePermiso(pool, actor, quitado.id),
+    replacePermisos: () => replacePermisos(pool, actor, matriz.id, [{ idModulo: 1 }]),
+    checkUsuarioWrite: () => checkUsuarioWrite(pool, actor, null, id),
+    insertUsuario: () => insertUsuario(pool, actor, usuario('nuevo', id)),
+    updateUsuario: () => updateUsuario(pool, actor, editado.id, usuario('editado', id)),
+    deleteUsuario: () => deleteUsuario(pool, actor, despedido.id),
+    endSesiones: () => endSesiones(pool, { ...actor, id: saliente.id }),
+  }
+}
+
+/** How many writes wait for a lock. */
+async function countWaiting() {
+  const rows = await sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return rows.length
+}
+
+/** How a write ends: `done`, or with the message of its error. */
+const outcome = (write: Promise<unknown>) =>
+  write.then(
+    () => 'done',
+    (error: Error) => error.message,
+  )
+
+it('a write in flight while a column is added to each table is carried out', async () => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const writes = Object.values(await makeWrites())
+    await Promise.all(writes.map((write) => write()))
+  }
+
+  const writes = Object.entries(await makeWrites())
+  let outcomes: Promise<[string, string][]> | undefined
+  await sql.begin(async (tx) => {
+    for (const table of TABLES) await tx`alter table ${tx(table)} add column nueva text`
+    outcomes = Promise.all(
+      writes.map(
+        async ([name, write]): Promise<[string, string]> => [name, await outcome(write())],
+      ),
+    )
+    while ((await countWaiting()) < writes.length) await sleep(5)
+  })
+  expect(await outcomes).toEqual(writes.map(([name]) => [name, 'done']))
+})

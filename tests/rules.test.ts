@@ -1,0 +1,144 @@
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cloneDatabase } from './app.js'
+
+/** Profiles with records, and how many each has: enough for PostgreSQL to prefer reading them all. */
+const PERFILES = 8000
+const RECORDS = 100
+
+const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
+afterAll(() => sql.end())
+
+/** The users, with the ids of their profiles: an administrator, and one who holds all but the flag. */
+const ADMIN = 1
+const JEFE = 2
+
+const actorOf = (id: number, more: object = {}) => ({
+  id,
+  ver: 0,
+  modulo: 'PERMISOS',
+  accion: 'bitEditar',
+  enforced: true,
+  ...more,
+})
+
+beforeAll(async () => {
+  await sql`
+    insert into perfil ("strNombrePerfil", "bitAdministrador")
+    select n, n = ${ADMIN} from generate_series(1, ${PERFILES}::integer) as n
+  `
+  await sql`
+    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+    select 'usuario' || id, id, 'hash', id || '@x.es' from perfil where id <= 10 order by id
+  `
+  await sql`
+    insert into modulo ("strNombreModulo") select n from generate_series(5, ${RECORDS}::integer) as n
+  `
+  await sql`alter table permisos_perfil set (autovacuum_enabled = false)`
+  // Without its triggers, which would look up each key and count each record.
+  await sql`set session_replication_role = replica`
+  await sql`
+    insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
+      "bitEliminar", "bitDetalle")
+    select perfil.id, modulo.id, true, true, true, true, true
+    from perfil
+    cross join modulo
+    where not "bitAdministrador"
+  `
+  await sql`set session_replication_role = origin`
+})
+
+/** Runs a query and undoes it; returns how many permission records it read. */
+async function countReads(query: (tx: postgres.Sql) => Promise<unknown>) {
+  let reads = Number.NaN
+  const undo = new Error('undone')
+  await sql
+    .begin(async (tx) => {
+      const readCount = async () => {
+        const [row] = await tx`
+          select seq_tup_read + coalesce(idx_tup_fetch, 0) as reads
+          from pg_stat_xact_user_tables where relname = 'permisos_perfil'
+        `
+        return Number(row?.reads)
+      }
+      const before = await readCount()
+      await query(tx as unknown as postgres.Sql)
+      reads = (await readCount()) - before
+      throw undo
+    })
+    .catch((error) => {
+      if (error !== undo) throw error
+    })
+  return reads
+}
+
+const perfil = { strNombrePerfil: 'otro', bitAdministrador: false }
+const usuario = (idPerfil: number) => ({
+  strNombreUsuario: 'otro',
+  idPerfil,
+  strCorreo: 'otro@x.es',
+  idEstadoUsuario: true,
+})
+
+describe('a write by somebody whom no rule limits reads no permission record', () => {
+  it.each([
+    ['an administrator', actorOf(ADMIN)],
+    ['anybody where the client decides', actorOf(JEFE, { enforced: false })],
+  ])('%s', async (_, actor) => {
+    const answers = [
+      await countReads((tx) => tx`select update_perfil(5, ${tx.json(perfil)}, ${tx.json(actor)})`),
+      await countReads(
+        (tx) => tx`select update_usuario(5, ${tx.json(usuario(6))}, ${tx.json(actor)})`,
+      ),
+      await countReads((tx) => tx`select insert_perfil(${tx.json(perfil)}, ${tx.json(actor)})`),
+      await countReads((tx) => tx`select end_sesiones(${tx.json(actor)})`),
+    ]
+    expect(answers).toEqual([0, 0, 0, 0])
+  })
+})
+
+describe('a rule reads the records of the profiles that it compares, and no others', () => {
+  const actor = actorOf(JEFE, { modulo: 'USUARIO' })
+  /** Its own, those of the two profiles that are compared with it, and the permission itself. */
+  const MOST = 4 * RECORDS + 1
+
+  it.each(['without statistics', 'with statistics'])('%s', async (how) => {
+    if (how === 'with statistics') await sql`analyze`
+    // PostgreSQL plans a statement five times with its values before it keeps a plan without.
+    for (let round = 0; round < 8; round += 1) {
+      const reads = await countReads(
+        (tx) => tx`select update_usuario(5, ${tx.json(usuario(6 + round))}, ${tx.json(actor)})`,
+      )
+      expect({ round, isFew: reads <= MOST, reads }).toMatchObject({ isFew: true })
+    }
+    const [plans] = await sql`select may_reach(7, ${sql.json(actor)}) as reach`
+    expect(plans).toEqual({ reach: true })
+  })
+})
+
+describe('begin_write', () => {
+  const begin = (actor: object) =>
+    sql`select limite from begin_write('{}', ${sql.json(actor as never)})`.then(
+      ([row]) => row?.limite,
+      ({ code }) => code,
+    )
+
+  it('asks for no permission where the endpoint needs none, and for one where it does', async () => {
+    expect(await begin(actorOf(JEFE))).toBe(JEFE)
+    expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO' }))).toBe('LL403')
+    expect(await begin(actorOf(JEFE, { accion: 'ninguna' }))).toBe('LL403')
+    expect(await begin(actorOf(JEFE, { modulo: null, accion: null }))).toBe(JEFE)
+  })
+
+  it('refuses a caller of whom it is not told what the endpoint needs', async () => {
+    expect(await begin({ id: JEFE, ver: 0, enforced: true })).toBe('LL403')
+    expect(await begin({ id: JEFE, ver: 0 })).toBe('LL403')
+    expect(await begin({ id: JEFE, enforced: true })).toBe('LL401')
+    expect(await begin({})).toBe('LL401')
+  })
+
+  it('does not limit an administrator, nor anybody where the client decides', async () => {
+    expect(await begin(actorOf(ADMIN, { modulo: 'NINGUNO' }))).toBe(null)
+    expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO', enforced: false }))).toBe(null)
+  })
+})
