@@ -157,37 +157,6 @@ describe('/docs', () => {
     }
   })
 
-  it('sends a range of a file, and all of it where none is named that it has', async () => {
-    const url = '/docs/static/index.css'
-    const { rawPayload: file, headers } = await app.inject(url)
-    const end = file.length - 1
-    const ask = (range: string, others = {}) => app.inject({ url, headers: { range, ...others } })
-
-    for (const [range, first, last] of [
-      ['bytes=0-9', 0, 9],
-      ['bytes=10-', 10, end],
-      ['bytes=-10', end - 9, end],
-      ['bytes=5-99999999', 5, end],
-      ['bytes=-99999999', 0, end],
-    ] as const) {
-      const part = await ask(range, { 'if-range': headers.etag })
-      expect(part.statusCode).toBe(206)
-      expect(part.headers['content-range']).toBe(`bytes ${first}-${last}/${file.length}`)
-      expect(part.rawPayload).toEqual(file.subarray(first, last + 1))
-    }
-    for (const range of [
-      'bytes=9-0',
-      'bytes=99999999-',
-      'bytes=-0',
-      'bytes=-',
-      'bytes=0-1,3-4',
-      'x',
-    ]) {
-      expect(await ask(range)).toMatchObject({ statusCode: 200, rawPayload: file })
-    }
-    expect(await ask('bytes=0-9', { 'if-range': '"otra"' })).toMatchObject({ statusCode: 200 })
-  })
-
   it('sends the document to no outside validator', async () => {
     const { body } = await app.inject('/docs/static/swagger-initializer.js')
     // Swagger UI's own default is validator.swagger.io.

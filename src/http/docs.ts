@@ -124,29 +124,10 @@ function file(content: Buffer, type: string): File {
   return { content, type, etag: `"${hash}"` }
 }
 
-/** Answers with a file or a range of it, or with 304 where the client has it already. */
+/** Answers with a file, or with 304 where the client has it already. */
 function sendFile({ content, type, etag }: File, { headers }: FastifyRequest, reply: FastifyReply) {
-  reply.headers({ etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=0' })
+  reply.headers({ etag, 'cache-control': 'public, max-age=0' })
   const known = headers['if-none-match'] ?? ''
   if (known === '*' || known.includes(etag)) return reply.code(304).send()
-
-  reply.type(type)
-  const isSame = [undefined, etag].includes(headers['if-range'] as string | undefined)
-  const range = isSame ? readRange(headers.range, content.length) : undefined
-  if (!range) return reply.send(content)
-  const [first, last] = range
-  reply.code(206).header('content-range', `bytes ${first}-${last}/${content.length}`)
-  return reply.send(content.subarray(first, last + 1))
-}
-
-/**
- * The first and last byte that a `Range` header names, of `length` bytes; undefined where it names
- * several ranges or none of them, which is as if it had not come (RFC 9110, section 14.2).
- */
-function readRange(header = '', length: number): [number, number] | undefined {
-  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
-  if (from === '' && to === '') return undefined
-  const first = from === '' ? Math.max(0, length - Number(to)) : Number(from)
-  const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1)
-  return first <= last ? [first, last] : undefined
+  return reply.type(type).send(content)
 }
