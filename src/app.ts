@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import { guardRoutes } from './auth/access.js'
+import { guardRoutes, identifyCallers } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
 import { type Passwords, startPasswords } from './auth/password.js'
 import authPlugin from './auth/plugin.js'
@@ -16,6 +16,7 @@ import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
 import { auditWrites, logOptions, logRequests } from './http/log.js'
 import metrics from './http/metrics.js'
 import { documentFailures } from './http/openapi.js'
+import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
@@ -98,6 +99,9 @@ export async function buildApp(
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
+    identifyCallers(api)
+    // Half of the connections are left to the others.
+    takeTurns(api, Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2)))
     await limitLoad(api, imageLimit)
     guardRoutes(api, config)
     auditWrites(api)

@@ -6,13 +6,17 @@ import { expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { during } from './during.js'
 import { BUSY } from './endpoints.js'
+import { addSessions } from './sessions.js'
 
 const MAX_IN_FLIGHT = 400
 const REFUSED = { ...BUSY, headers: { 'retry-after': '5' } }
 
-const { app, config, call, adminToken } = await testApp()
+const service = await testApp()
+const { app, config, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
-const list = () => call('GET', '/api/modulo/list')
+const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
+/** As many sessions as there may be requests in flight: none of them is held up by its fair share. */
+const tokens = (await addSessions(service, MAX_IN_FLIGHT)).map(({ token }) => token)
 
 /** Calls `meanwhile` while no statement gets at the table. */
 async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
@@ -26,17 +30,17 @@ async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
 }
 
 /** The beginning of a request over a connection of its own. */
-function open(head: string) {
+function open(head: string, token = adminToken) {
   const client = connect(Number(port), '127.0.0.1')
   client.on('error', () => {})
-  client.write(`${head}\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\nConnection: close\r\n`)
+  client.write(`${head}\r\nHost: x\r\nCookie: auth_token=${token}\r\nConnection: close\r\n`)
   return client
 }
 
 it('tells the request that is one too many to come again, and answers health meanwhile', async () => {
   for (let round = 0; round < 2; round++) {
     const calls = await withLock('modulo', async () => {
-      const calls = Array.from({ length: MAX_IN_FLIGHT }, list)
+      const calls = tokens.map((token) => list(token))
       expect(await list()).toMatchObject(REFUSED)
       expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
       return calls
@@ -47,9 +51,7 @@ it('tells the request that is one too many to come again, and answers health mea
 
 it('has a place for others once clients have gone', async () => {
   await withLock('modulo', async () => {
-    const clients = Array.from({ length: MAX_IN_FLIGHT }, () =>
-      open('GET /api/modulo/list HTTP/1.1'),
-    )
+    const clients = tokens.map((token) => open('GET /api/modulo/list HTTP/1.1', token))
     for (const client of clients) client.write('\r\n')
     await sleep(1000)
     for (const client of clients) client.destroy()
@@ -58,8 +60,8 @@ it('has a place for others once clients have gone', async () => {
 })
 
 it('gives no place to a body that is still to come', async () => {
-  const clients = Array.from({ length: MAX_IN_FLIGHT + 1 }, () => {
-    const client = open('PUT /api/perfil/999 HTTP/1.1')
+  const clients = [...tokens, adminToken].map((token) => {
+    const client = open('PUT /api/perfil/999 HTTP/1.1', token)
     client.write('Content-Type: application/json\r\nContent-Length: 2\r\n\r\n')
     return client
   })
@@ -74,8 +76,8 @@ it('gives no place to a body that is still to come', async () => {
 
 it('takes large bodies of 64 MiB together, and says so to one more', async () => {
   const length = 10 * 1024 * 1024
-  const begin = () => {
-    const client = open('POST /api/usuario HTTP/1.1')
+  const begin = (token = adminToken) => {
+    const client = open('POST /api/usuario HTTP/1.1', token)
     client.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
     return client
   }
@@ -85,7 +87,7 @@ it('takes large bodies of 64 MiB together, and says so to one more', async () =>
     await sleep(n % 6)
     gone.destroy()
   }
-  const clients = Array.from({ length: 6 }, begin)
+  const clients = tokens.slice(0, 6).map(begin)
   await sleep(500)
   const refused = begin()
   const answer = text(refused)

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
@@ -52,6 +53,18 @@ it('has the captcha verified first, once, with the secret and the address', asyn
     { ...form, response: 'rechazar' },
     { ...form, response: 'tres' },
   ])
+})
+
+it('compares no password for a client that has gone, all of whose requests came at once', async () => {
+  const { app, readLog } = service
+  const body = JSON.stringify(credentials())
+  const head = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nHost: x`
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const client = connect(Number(port))
+  client.write(`POST /api/auth/login HTTP/1.1\r\n${head}\r\n\r\n${body}`.repeat(50))
+  await expect.poll(app.passwords.waiting).toBeGreaterThan(20)
+  client.destroy()
+  await expect.poll(() => readLog().match(/"outcome":"busy"/g)?.length).toBeGreaterThan(20)
 })
 
 it('follows what the user has become', async () => {

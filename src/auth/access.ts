@@ -1,16 +1,12 @@
-import { setImmediate } from 'node:timers/promises'
-import DataLoader from 'dataloader'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import pLimit from 'p-limit'
 import type { Config } from '../config.js'
-
-import type { Sql } from '../database/sql.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
 import { type Actor, forbidden } from './actor.js'
 import { bearerToken } from './plugin.js'
-import { findSesion, findSesionesForOwnMapa } from './queries.js'
-import type { Accion, ModuloDeSistema, Sesion } from './schemas.js'
+import { findSesiones } from './queries.js'
+import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
+import { shareLookups } from './sesiones.js'
 
 const OWN = {
   perfil: { param: 'idPerfil', of: (sesion: Sesion) => sesion.idPerfil },
@@ -36,6 +32,8 @@ declare module 'fastify' {
     versionOf?: 'idPerfil'
   }
   interface FastifyRequest {
+    /** The verified token; there on every route that demands a session. */
+    token: Token | null
     /** Who is calling; there on every route that demands a session. */
     sesion: Sesion | null
     /** The caller as sql/functions/begin_write.sql checks it; there on the same routes. */
@@ -44,86 +42,66 @@ declare module 'fastify' {
 }
 
 /**
- * Guards every route of the instance by its `config.access`. A route without one ends the start with
- * an error that names it.
+ * Verifies the token of every request that needs a session and counts the request for the share of
+ * its user (see http/turns.ts). Throws the Failure `unauthenticated` without a valid token.
+ */
+export function identifyCallers(app: FastifyInstance) {
+  app.decorateRequest('token', null)
+  app.addHook('onRequest', async (request) => {
+    const { access } = request.routeOptions.config
+    if (access === undefined || access === 'public') return
+    const token = request.verifyToken()
+    if (!token) throw new Failure('unauthenticated')
+    request.token = token
+    // The own permission map shares all of its statements, so it takes nothing from the others.
+    if (versionOf(request) !== token.idPerfil) request.sharer = token.id
+  })
+}
+
+/**
+ * Guards every route of the instance by its `config.access`, after identifyCallers. A route without
+ * one ends the start with an error that names it.
  */
 export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
+  const findSesion = shareLookups((lookups) => findSesiones(app.sql, lookups))
   app.decorateRequest('sesion', null)
   app.decorateRequest('actor', null as unknown as Actor)
   app.addHook('onRoute', documentAccess)
-  const sesionesForOwnMapa = batchSesiones(app.sql)
-
-  /**
-   * The active user that the token speaks for, from one round trip together with the permission
-   * that `access` names; undefined when there is none.
-   */
-  async function readSesion(request: FastifyRequest, access: Access) {
-    const token = request.verifyToken()
-    if (!token) return undefined
-    const versionOf = versionOfParam(request)
-    if (versionOf !== undefined && versionOf === token.idPerfil) {
-      const sesion = await sesionesForOwnMapa.load(token.id)
-      if (!sesion || sesion.ver !== (token.ver ?? 0)) return undefined
-      // Unless the user has been moved since the token was issued.
-      if (sesion.idPerfil === versionOf) return sesion
-    }
-    return findSesion(app.sql, token, typeof access === 'object' ? access : undefined, versionOf)
-  }
 
   app.addHook('onRequest', async (request) => {
     const { access } = request.routeOptions.config
     if (access === undefined || access === 'public') return
-    const sesion = await readSesion(request, isEnforced ? access : 'session')
+    const sesion = await sesionOf(request, access)
     if (!sesion) throw new Failure('unauthenticated')
     request.sesion = sesion
-    const { id, nombre, idPerfil, perfil } = sesion
+    const { id, ver, nombre, idPerfil, perfil } = sesion
     request.who = { id, nombre, idPerfil, perfil }
     if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
     if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden({ modulo, accion })
-    request.actor = { id: sesion.id, ver: sesion.ver, modulo, accion, enforced: isEnforced }
+    request.actor = { id, ver, modulo, accion, enforced: isEnforced }
   })
-}
 
-/** Statements in flight at once; the calls that come meanwhile are the next one's. */
-const MAX_BATCHES = 2
-
-/**
- * Every client loads its map after every login, and this is all that it costs the database: calls
- * that come in together are asked in one statement, which begins after each of them did. 50 clients
- * at once are served 4 times as fast, measured by `npm run bench -- --only map`.
- */
-function batchSesiones(sql: Sql) {
-  const limit = pLimit(MAX_BATCHES)
-  let batch: Promise<unknown> = Promise.resolve()
-  async function find(ids: readonly number[]) {
-    const sesiones = await findSesionesForOwnMapa(sql, [...new Set(ids)])
-    return ids.map((id) => sesiones.get(id))
+  async function sesionOf(request: FastifyRequest, access: Access) {
+    const { token } = request
+    if (!token) return undefined
+    const needed = isEnforced && typeof access === 'object' ? access : undefined
+    return findSesion({
+      id: token.id,
+      ver: token.ver ?? 0,
+      modulo: needed?.modulo ?? null,
+      accion: needed?.accion ?? null,
+      versionOf: versionOf(request),
+    })
   }
-  return new DataLoader(
-    (ids: readonly number[]) => {
-      const found = find(ids)
-      batch = found.catch(() => {})
-      return found
-    },
-    {
-      cache: false,
-      batchScheduleFn: (dispatch) =>
-        limit(async () => {
-          await setImmediate()
-          dispatch()
-          await batch
-        }),
-    },
-  )
 }
 
-/** The profile that `config.versionOf` points to; undefined where that can't be one. */
-function versionOfParam({ params, routeOptions }: FastifyRequest) {
-  const { versionOf } = routeOptions.config
-  const id = versionOf && Number((params as Record<string, string>)[versionOf])
-  return id && Number.isInteger(id) && id > 0 && id <= MAX_ID ? id : undefined
+/** The profile that `config.versionOf` points to; null where that can't be one. */
+function versionOf({ params, routeOptions }: FastifyRequest) {
+  const param = routeOptions.config.versionOf
+  const id = param ? Number((params as Record<string, string>)[param]) : 0
+  return Number.isInteger(id) && id > 0 && id <= MAX_ID ? id : null
 }
 
 function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {

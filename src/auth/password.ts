@@ -4,15 +4,15 @@ import { Piscina } from 'piscina'
 import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
-/** Who waits for a password, as its connection: once it is closed, its turn is passed over. */
+/** The connection of a client that waits. Once it is closed, its password is not compared. */
 type Client = { destroyed: boolean }
 
 /** Hashing and comparing of passwords, off the event loop. */
 export interface Passwords {
   /** The bcrypt hash of `plain`, 10 rounds (contract, section 8). */
-  hash(plain: string, client?: Client): Promise<string>
-  /** Whether `plain` is the password that `hash` was made of. */
-  compare(plain: string, hash: string, client?: Client): Promise<boolean>
+  hash(plain: string): Promise<string>
+  /** Whether `plain` is the password that `hash` was made of; `client` waits for the answer. */
+  compare(plain: string, hash: string, client: Client): Promise<boolean>
   /** How many hashes wait for a thread. */
   waiting(): number
   close(): Promise<void>
@@ -44,7 +44,7 @@ export function startPasswords(): Passwords {
   }
 
   return {
-    hash: (plain, client) => run({ plain }, client),
+    hash: (plain) => run({ plain }),
     compare: (plain, hash, client) => run({ plain, hash }, client),
     waiting: () => limit.pendingCount,
     close: () => pool.destroy(),

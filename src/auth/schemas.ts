@@ -81,6 +81,18 @@ export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
+/** What a request asks the database about its caller, before anything else. */
+export interface Lookup {
+  /** The user that the token names, and the version of the sessions that it was issued under. */
+  id: number
+  ver: number
+  /** The permission that is asked about; both are null where none is needed. */
+  modulo: ModuloDeSistema | null
+  accion: Accion | null
+  /** The profile whose permission map's version is asked for. */
+  versionOf: number | null
+}
+
 /** Who is calling, as the database has it now. */
 export interface Sesion {
   id: number

@@ -72,18 +72,6 @@ function toDriverValue(driver: DriverSql, value: Value) {
   return value
 }
 
-/** Rows of a page, fixed by the contract (section 8). */
-export const PAGE_SIZE = 5
-
-/** Rows before `page`, which counts from 1. */
-export const offset = (page: number) => (page - 1) * PAGE_SIZE
-
-/** The pages that `rows` rows fill; none for no rows. */
-export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
-
-/** The LIKE pattern that finds `search` anywhere; `%`, `_` and `\` in it are ordinary characters. */
-export const contains = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
-
 /** A statement was sent, and no answer came in time. The server may have carried it out. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'

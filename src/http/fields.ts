@@ -2,6 +2,7 @@ import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/
 import {
   brokenConstraint,
   type Constraint,
+  hasAtMost,
   isBoolean,
   isId,
   isPage,
@@ -122,9 +123,16 @@ export const PageNumber = Type.Optional(
   ),
 )
 
+/** The longest text to search for, in characters: no stored text is longer. */
+const MAX_SEARCH = 255
+
 /** `?search=`: text to be found anywhere, whatever its case. */
 export const Search = Type.Optional(
-  field<string>({ type: 'string', description: 'Texto que contiene' }, [isText, isStorable]),
+  field<string>({ type: 'string', maxLength: MAX_SEARCH, description: 'Texto que contiene' }, [
+    isText,
+    isStorable,
+    hasAtMost(MAX_SEARCH),
+  ]),
 )
 
 /** `?…=true|false`. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from './failures.js'
+import { fairShare } from './fair-share.js'
 
 /** The largest bodies in bytes: of most routes, of login and logout, of the matrix. */
 export const BODY_LIMIT = 64 * 1024
@@ -16,7 +17,10 @@ const MAX_QUOTES = 1000
 /** Pieces of a body below this size are joined, so many at a time: each takes 400 bytes by itself. */
 const SMALL_PIECE = 1000
 const MAX_PIECES = 50
-/** Bytes of bodies above BODY_LIMIT at a time, of which each takes some four times its size. */
+/**
+ * Bytes of bodies above BODY_LIMIT at a time, where no single one is so large that it needs more. A
+ * body takes some four times its size of memory.
+ */
 const MAX_LARGE_BODIES = 64 * 1024 * 1024
 /** Requests that the service works on at a time, those whose bodies still come in left out. */
 const MAX_IN_FLIGHT = 400
@@ -59,23 +63,42 @@ function joinPieces(payload: Readable) {
   return pipeline(payload, joined, () => {})
 }
 
-/** Throws the Failure `busy` for too many requests or large bodies, or while the event loop is late. */
+/** Throws the Failure `busy` after a while: clients that come again at once must not keep us busy. */
+export async function refuse(): Promise<never> {
+  await sleep(REFUSAL_DELAY)
+  throw new Failure('busy')
+}
+
+/**
+ * Throws the Failure `busy` for too many requests or large bodies, or while the event loop is late.
+ * The large bodies of one sharer (see turns.ts) take half of the bytes at most; others of theirs wait.
+ */
 export async function limitLoad(app: FastifyInstance, largestBody: number) {
+  const maxLargeBodies = Math.max(MAX_LARGE_BODIES, 2 * largestBody)
+  const shares = fairShare(maxLargeBodies / 2)
   const inFlight = new Set<FastifyRequest>()
-  const bodies = new Map<FastifyRequest, number>()
-  let bodyBytes = 0
+  const largeBodies = new Map<FastifyRequest, () => void>()
+  let largeBytes = 0
 
   await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY, pressureHandler: refuse })
-
-  async function refuse() {
-    // Clients that come again at once would keep it busy with nothing but refusing them.
-    await sleep(REFUSAL_DELAY)
-    throw new Failure('busy')
-  }
 
   async function enter(request: FastifyRequest) {
     if (inFlight.size >= MAX_IN_FLIGHT) await refuse()
     inFlight.add(request)
+  }
+
+  async function takeLargeBody({ sharer, socket }: FastifyRequest, bytes: number) {
+    // Requests that nobody's share is counted for have one together.
+    const giveBack = await shares.take(sharer ?? 0, bytes, socket)
+    if (largeBytes + bytes > maxLargeBodies) {
+      giveBack()
+      throw new Failure('busy')
+    }
+    largeBytes += bytes
+    return () => {
+      largeBytes -= bytes
+      giveBack()
+    }
   }
 
   app.addHook('onRequest', async (request) => enter(request))
@@ -86,18 +109,14 @@ export async function limitLoad(app: FastifyInstance, largestBody: number) {
     const bytes = isUnknown ? bodyLimit : Number(length)
     // Fastify refuses one that is too large before it is read.
     if (bytes === 0 || bytes > bodyLimit) return payload
-    if (bytes > BODY_LIMIT) {
-      if (bodyBytes + bytes > Math.max(MAX_LARGE_BODIES, largestBody)) throw new Failure('busy')
-      bodyBytes += bytes
-      bodies.set(request, bytes)
-    }
+    if (bytes > BODY_LIMIT) largeBodies.set(request, await takeLargeBody(request, bytes))
     return joinPieces(payload as Readable)
   })
   app.addHook('preValidation', async (request) => enter(request))
   app.addHook('onSend', async (request) => {
     inFlight.delete(request)
-    bodyBytes -= bodies.get(request) ?? 0
-    bodies.delete(request)
+    largeBodies.get(request)?.()
+    largeBodies.delete(request)
     if (request.raw.complete) return
     // Its client may look at the answer only after it has sent all, and would else see a reset
     // connection. Nobody is left to be answered where this fails. What is joined is not read any more,

@@ -1,4 +1,4 @@
-import { finished, type Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 
@@ -68,15 +68,28 @@ export function logRequests(app: FastifyInstance) {
 
 /**
  * Calls `listener` once for each request: when its answer is out, or can't get out any more because
- * the client has gone, of which Fastify's `onResponse` says nothing.
+ * the client has gone, which Fastify's `onResponse` does not report.
  */
 export function onAnswered(
   app: FastifyInstance,
   listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
 ) {
   app.addHook('onSend', async (request, reply) => {
-    const isGone = reply.raw.destroyed
-    finished(reply.raw, (error) => listener(request, reply, isGone || Boolean(error)))
+    const { raw } = reply
+    const { socket } = request
+    function end(isAborted: boolean) {
+      raw.off('finish', onFinish)
+      socket.off('close', onClose)
+      listener(request, reply, isAborted)
+    }
+    const onFinish = () => end(false)
+    const onClose = () => end(true)
+    if (socket.destroyed) return void process.nextTick(onClose)
+    raw.once('finish', onFinish)
+    // An answer that waits for those before it on its connection has no other sign of the end. Many
+    // may wait on one connection, where Node.js warns of more than ten listeners.
+    socket.setMaxListeners(0)
+    socket.once('close', onClose)
   })
 }
 

@@ -1,26 +1,21 @@
 import { type Actor, onRefusal } from '../auth/actor.js'
-import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { findPage, hasText } from '../database/page.js'
+import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
-/** One page of the modules that the filter lets through, and how many pages there are. */
+/** Finds one page of the modules that the filter lets through, and the number of pages. */
 export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
-  const matches =
-    search === undefined
-      ? sql`true`
-      : // The names are in JavaScript's upper case, which knows more letters than fold_case.
-        sql`fold_case("strNombreModulo") like fold_case(${contains(search.toUpperCase())})`
-  const [data, [total]] = await Promise.all([
-    sql<Modulo[]>`
+  // The names are in JavaScript's upper case, which knows more letters than fold_case.
+  const upperCase = search?.toUpperCase()
+  return findPage<Modulo>(sql, page, {
+    rows: sql`
       select id, "strNombreModulo"
       from modulo
-      where ${matches}
-      order by id desc
-      limit ${PAGE_SIZE} offset ${offset(page)}
+      where ${upperCase === undefined ? sql`true` : hasText(sql, sql`"strNombreModulo"`, upperCase)}
     `,
-    sql<{ rows: number }[]>`select count(*)::integer as rows from modulo where ${matches}`,
-  ])
-  return { data, totalPages: pageCount(total?.rows ?? 0) }
+    isSearch: search !== undefined,
+  })
 }
 
 /** All modules by ascending id. */

@@ -1,24 +1,19 @@
 import { type Actor, onRefusal } from '../auth/actor.js'
-import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { findPage, hasText } from '../database/page.js'
+import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
-/** One page of the profiles that the filter lets through, and how many pages there are. */
+/** Finds one page of the profiles that the filter lets through, and the number of pages. */
 export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
-  const matches = sql`
-    ${search === undefined ? sql`true` : sql`fold_case("strNombrePerfil") like fold_case(${contains(search)})`}
-    and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
-  `
-  const [data, [total]] = await Promise.all([
-    sql<Perfil[]>`
+  return findPage<Perfil>(sql, page, {
+    rows: sql`
       select id, "strNombrePerfil", "bitAdministrador"
       from perfil
-      where ${matches}
-      order by id desc
-      limit ${PAGE_SIZE} offset ${offset(page)}
+      where ${search === undefined ? sql`true` : hasText(sql, sql`"strNombrePerfil"`, search)}
+        and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
     `,
-    sql<{ rows: number }[]>`select count(*)::integer as rows from perfil where ${matches}`,
-  ])
-  return { data, totalPages: pageCount(total?.rows ?? 0) }
+    isSearch: search !== undefined,
+  })
 }
 
 /** All profiles by ascending id. */

@@ -1,4 +1,5 @@
-import { offset, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
+import type { Sql } from '../database/sql.js'
 import type { PermisoConNombres } from './schemas.js'
 
 /**
@@ -40,8 +41,6 @@ export async function listPermisos(sql: Sql, page: number) {
     ) on permisos_perfil.id = any(array(select id from pagina))
     order by permisos_perfil.id
   `
-  return {
-    data: rows.filter(({ id }) => id !== null),
-    totalPages: Math.max(1, pageCount(rows[0]?.total ?? 0)),
-  }
+  const { data, totalPages } = splitPage(rows)
+  return { data, totalPages: Math.max(1, totalPages) }
 }

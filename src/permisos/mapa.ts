@@ -9,6 +9,9 @@ import { findMapaDePermisos } from './queries.js'
  * reads it: a kept text is sent only when the database has just said that it is the present one, so
  * no replica ever sends a stale one. By itself this serves 2.6 times the requests of reading the rows
  * each time, measured by `npm run bench -- --endpoint map`.
+ *
+ * Requests that miss the same version share one read. One's own map needs no turn (http/turns.ts),
+ * so somebody who changes it all the time would otherwise have it read for each request.
  */
 export interface Mapa {
   version: string | null
@@ -28,16 +31,25 @@ export function keepMapas(sql: Sql, maxBytes = MAX_BYTES) {
     sizeCalculation: ({ body }) => body.length,
   })
 
+  /** The reads that have not ended, by the version that they were begun for. */
+  const reading = new Map<string, Promise<Mapa>>()
+
+  // Text and version come from one snapshot, which may be newer than what authorised the request.
+  async function read(idPerfil: number): Promise<Mapa> {
+    const found = await findMapaDePermisos(sql, idPerfil)
+    if (!found) return EMPTY
+    const mapa = { version: found.version, body: serialize(found.permisos) }
+    kept.set(idPerfil, mapa)
+    return mapa
+  }
+
   return async (idPerfil: number, version: string | null): Promise<Mapa> => {
     if (version === null) return EMPTY
     const found = kept.get(idPerfil)
     if (found?.version === version) return found
-    // Text and version of one snapshot, which may be newer than what authorised the request.
-    const read = await findMapaDePermisos(sql, idPerfil)
-    if (!read) return EMPTY
-    const mapa = { version: read.version, body: serialize(read.permisos) }
-    kept.set(idPerfil, mapa)
-    return mapa
+    const begun = reading.get(version) ?? read(idPerfil).finally(() => reading.delete(version))
+    reading.set(version, begun)
+    return begun
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Actor, forbidden, onRefusal } from '../auth/actor.js'
-import { contains, offset, onConstraint, PAGE_SIZE, pageCount, type Sql } from '../database/sql.js'
+import { findPage, hasText } from '../database/page.js'
+import { onConstraint, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -9,38 +10,35 @@ import type {
   UsuarioVisto,
 } from './schemas.js'
 
-/** One page of the users that the filter lets through, and how many pages there are. */
+/** Finds one page of the users that the filter lets through, and the number of pages. */
 export async function listUsuarios(
   sql: Sql,
   { page = 1, search, idPerfil, estado }: UsuarioFiltro,
 ) {
-  const matches = sql`
-    ${search === undefined ? sql`true` : matchesSearch(sql, search)}
-    and ${idPerfil === undefined ? sql`true` : sql`"idPerfil" = ${idPerfil}`}
-    and ${estado === undefined ? sql`true` : sql`"idEstadoUsuario" = ${estado}`}
-  `
-  const [data, [total]] = await Promise.all([
-    sql<UsuarioVisto[]>`
+  return findPage<UsuarioVisto>(sql, page, {
+    rows: sql`
       select ${columns(sql)}
       from usuario
-      join perfil on perfil.id = "idPerfil"
-      where ${matches}
-      order by usuario.id desc
-      limit ${PAGE_SIZE} offset ${offset(page)}
+      where ${search === undefined ? sql`true` : isNamed(sql, search)}
+        and ${idPerfil === undefined ? sql`true` : sql`"idPerfil" = ${idPerfil}`}
+        and ${estado === undefined ? sql`true` : sql`"idEstadoUsuario" = ${estado}`}
     `,
-    sql<{ rows: number }[]>`select count(*)::integer as rows from usuario where ${matches}`,
-  ])
-  return { data, totalPages: pageCount(total?.rows ?? 0) }
+    isSearch: search !== undefined,
+    seen: sql`
+      select pagina.*, "strNombrePerfil" as "nombrePerfil"
+      from pagina
+      join perfil on perfil.id = "idPerfil"
+    `,
+  })
 }
 
 const columns = (sql: Sql) => sql`
   usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular", "idEstadoUsuario",
-  "imagenUrl", "strNombrePerfil" as "nombrePerfil"
+  "imagenUrl"
 `
 
-const matchesSearch = (sql: Sql, search: string) => sql`(
-  fold_case("strNombreUsuario") like fold_case(${contains(search)})
-  or fold_case("strCorreo") like fold_case(${contains(search)})
+const isNamed = (sql: Sql, search: string) => sql`(
+  ${hasText(sql, sql`"strNombreUsuario"`, search)} or ${hasText(sql, sql`"strCorreo"`, search)}
 )`
 
 /**
@@ -53,7 +51,7 @@ export async function findUsuario(
   id: number,
 ): Promise<UsuarioVisto | undefined> {
   const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
-    select ${columns(sql)},
+    select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil",
       usuario.id = ${actor.id} or may_reach("idPerfil", ${sql.json(actor)}) as alcanzable
     from usuario
     join perfil on perfil.id = "idPerfil"

@@ -79,7 +79,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       const { actor, log } = request
       const { imagenBase64, ...usuario } = request.body
       await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
-      const strPwd = await passwords.hash(usuario.strPwd, request.socket)
+      const strPwd = await passwords.hash(usuario.strPwd)
       const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
       )
@@ -107,12 +107,12 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       body: UsuarioEditado,
       response: { 200: Success(Type.Optional(Usuario)) },
     },
-    handler: async ({ actor, params, body, log, socket }) => {
+    handler: async ({ actor, params, body, log }) => {
       const { imagenBase64, ...usuario } = body
       if (usuario.strPwd || imagenBase64) {
         await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
       }
-      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, socket))
+      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
       const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
         updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
       )

@@ -1,0 +1,270 @@
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { testApp } from './app.js'
+import { BUSY } from './endpoints.js'
+import { addSessions } from './sessions.js'
+
+const POOL_MAX = 4
+const SHARE = POOL_MAX / 2
+const MAX_WAITING = 64
+const LARGE = 10 * 1024 * 1024
+
+const service = await testApp({ DATABASE_POOL_MAX: String(POOL_MAX) })
+const { app, call, config } = service
+const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+
+/** Somebody who takes all that one may, and somebody else; made anew for every test. */
+let one: { id: number; token: string }
+let other: typeof one
+beforeEach(async () => {
+  const [first, second] = await addSessions(service, 2)
+  if (!first || !second) throw new Error('no sessions')
+  one = first
+  other = second
+})
+
+const list = (token: string) => call('GET', '/api/modulo/list', undefined, { token })
+const ownMap = (token: string) => call('GET', '/api/permisos/mis-permisos/1', undefined, { token })
+
+/** The head of a request, the empty line at its end included. */
+const head = (request: string, token: string, headers = '') =>
+  `${request} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${token}\r\n${headers}\r\n`
+const getList = (token: string) => head('GET /api/modulo/list', token)
+const json = (length: number) => `Content-Type: application/json\r\nContent-Length: ${length}\r\n`
+
+function open(content: string) {
+  const client = connect(Number(port), '127.0.0.1')
+  client.on('error', () => {})
+  client.write(content)
+  return client
+}
+
+/** A request of `one` that is worked on until `end`: a write whose body does not come before. */
+function hold(token = one.token) {
+  const close = 'Connection: close\r\n'
+  const client = open(head('PUT /api/perfil/999', token, json(2) + close))
+  const answer = text(client).catch(() => '')
+  return {
+    client,
+    async end() {
+      client.write('{}')
+      return answer
+    },
+  }
+}
+
+/** Does nothing but hold all turns of `one`. */
+async function holdAll() {
+  const held = Array.from({ length: SHARE }, () => hold())
+  await sleep(200)
+  return held
+}
+
+const isPending = async (answer: Promise<unknown>) =>
+  Promise.race([answer.then(() => false), sleep(200, true)])
+
+/** Whether `one` has all turns: as many as there are can be held, and one more request waits. */
+async function expectAllTurnsFree() {
+  await expect
+    .poll(() => Promise.race([list(one.token), sleep(500)]))
+    .toMatchObject({ status: 200 })
+  const held = await holdAll()
+  const last = held.pop()
+  const free = list(one.token)
+  await last?.end()
+  expect(await free).toMatchObject({ status: 200 })
+  expect(await list(one.token)).toMatchObject({ status: 200 })
+  for (const each of held) expect(await each.end()).toMatch(/^HTTP\/1.1 400 /)
+}
+
+it('works on half as many requests of one session as there are connections', async () => {
+  const held = await holdAll()
+  const waiting = list(one.token)
+  expect(await isPending(waiting)).toBe(true)
+  expect(await held[0]?.end()).toMatch(/^HTTP\/1.1 400 /)
+  expect(await waiting).toMatchObject({ status: 200 })
+  await held[1]?.end()
+})
+
+it('counts all tokens of a user together, and nobody else’s', async () => {
+  const held = await holdAll()
+  const again = app.jwt.sign({ id: one.id, idPerfil: 1, nombre: 'otra', extra: 1 } as never)
+  const waiting = list(again)
+  expect(await isPending(waiting)).toBe(true)
+  expect(await list(other.token)).toMatchObject({ status: 200 })
+  for (const each of held) await each.end()
+  expect(await waiting).toMatchObject({ status: 200 })
+})
+
+it('answers the own permission map without a turn', async () => {
+  const held = await holdAll()
+  expect(await ownMap(one.token)).toMatchObject({ status: 200 })
+  for (const each of held) await each.end()
+})
+
+it('lets 64 requests of one session wait, and refuses one more', async () => {
+  const held = await holdAll()
+  const waiting = Array.from({ length: MAX_WAITING }, () => list(one.token))
+  const refused = await list(one.token)
+  expect(refused).toMatchObject({ ...BUSY, headers: { 'retry-after': '5' } })
+  expect(await list(other.token)).toMatchObject({ status: 200 })
+  for (const each of held) await each.end()
+  const answers = await Promise.all(waiting)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+})
+
+it('serves no right that is revoked while its request waits', async () => {
+  const held = await holdAll()
+  const waiting = list(one.token)
+  expect(await isPending(waiting)).toBe(true)
+  await app.sql`update usuario set "idEstadoUsuario" = false where id = ${one.id}`
+  for (const each of held) await each.end()
+  expect(await waiting).toMatchObject({ status: 401 })
+})
+
+describe('a turn is given back', () => {
+  it.each([
+    ['GET', '/api/usuario?page=0', undefined, 400],
+    ['GET', '/api/usuario/999999', undefined, 404],
+    ['HEAD', '/api/modulo/list', undefined, 200],
+    ['DELETE', '/api/usuario/uno', undefined, 400],
+    ['PUT', '/api/perfil/0', {}, 400],
+    ['POST', '/api/perfil', '{', 400],
+    ['POST', '/api/perfil', ' '.repeat(70_000), 413],
+    ['POST', '/api/modulo', { strNombreModulo: '' }, 200],
+    ['POST', '/api/usuario', { strNombreUsuario: 'x' }, 400],
+  ] as const)('after %s %s with a body like %.20s', async (method, url, body, status) => {
+    const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
+    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+      const answer = await app.inject({
+        method,
+        url,
+        headers: { cookie: `auth_token=${one.token}`, ...headers },
+        ...(body !== undefined && { payload: body }),
+      })
+      expect(answer.statusCode).toBe(status)
+    }
+    await expectAllTurnsFree()
+  })
+
+  it('after a session that is not valid any more, and after a refused permission', async () => {
+    await app.sql`update usuario set "versionSesion" = 1 where id = ${one.id}`
+    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+      expect(await list(one.token)).toMatchObject({ status: 401 })
+    }
+    await app.sql`update usuario set "versionSesion" = 0 where id = ${one.id}`
+    const [perfil] = await app.sql<{ id: number }[]>`
+      insert into perfil ("strNombrePerfil") values ('nada') returning id`
+    await app.sql`update usuario set "idPerfil" = ${perfil?.id ?? 0} where id = ${one.id}`
+    const { token } = one
+    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+      const refused = await call('POST', '/api/perfil', { strNombrePerfil: 'x' }, { token })
+      expect(refused).toMatchObject({ status: 403 })
+    }
+    await app.sql`update usuario set "idPerfil" = 1 where id = ${one.id}`
+    await expectAllTurnsFree()
+  })
+
+  it('when the client goes before its body has come', async () => {
+    for (let turn = 0; turn < 4 * SHARE; turn += 1) {
+      const { client } = hold()
+      await sleep(turn * 5)
+      client.destroy()
+    }
+    await expectAllTurnsFree()
+  })
+
+  it('when the client goes while its large body comes in, or waits for its share', async () => {
+    const request = head('POST /api/usuario', one.token, json(LARGE))
+    const clients = Array.from({ length: 2 * SHARE }, () => open(request))
+    await sleep(200)
+    for (const client of clients) client.write(Buffer.alloc(LARGE / 2, ' '))
+    await sleep(200)
+    for (const client of clients) client.destroy()
+    await expectAllTurnsFree()
+  })
+
+  it('when the client goes while it waits, whose place is free then', async () => {
+    const held = await holdAll()
+    const clients = Array.from({ length: MAX_WAITING }, () => open(getList(one.token)))
+    await sleep(500)
+    for (const client of clients) client.destroy()
+    await sleep(200)
+    const waiting = list(one.token)
+    expect(await isPending(waiting)).toBe(true)
+    for (const each of held) await each.end()
+    expect(await waiting).toMatchObject({ status: 200 })
+    await expectAllTurnsFree()
+  })
+
+  it('when the client goes while it is worked on, and not before the work is done', async () => {
+    await whileLocked(async () => {
+      const clients = Array.from({ length: SHARE }, () => open(write(one.token)))
+      await sleep(300)
+      for (const client of clients) client.destroy()
+      await sleep(100)
+      expect(await isPending(list(one.token))).toBe(true)
+    })
+    await expectAllTurnsFree()
+  })
+
+  it.each([
+    ['GET', () => getList(one.token)],
+    ['PUT', () => `${head('PUT /api/perfil/999', one.token, json(2))}{}`],
+  ])(
+    'when a connection ends with %s requests whose answers wait for the first one',
+    async (_, next) => {
+      await whileLocked(async () => {
+        const client = open(write(one.token) + next().repeat(20))
+        await sleep(500)
+        client.destroy()
+        await sleep(100)
+      })
+      await expectAllTurnsFree()
+    },
+  )
+
+  /** A write that waits for the lock of `whileLocked`. */
+  function write(token: string) {
+    const body = JSON.stringify({ strNombrePerfil: 'otro', bitAdministrador: true })
+    return head('PUT /api/perfil/1', token, json(body.length)) + body
+  }
+
+  async function whileLocked(work: () => Promise<unknown>) {
+    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    await sql.begin(async (sql) => {
+      await sql`select from perfil where id = 1 for update`
+      await work()
+    })
+    await sql.end()
+  }
+})
+
+it('leaves half of the bytes for large bodies to others', async () => {
+  const wide = await testApp({ DATABASE_POOL_MAX: '40', DATABASE_URL: config.DATABASE_URL.url })
+  const address = new URL(await wide.app.listen({ host: '127.0.0.1', port: 0 }))
+  const upload = (token: string, bytes: number) => {
+    const client: Socket = connect(Number(address.port), '127.0.0.1')
+    client.on('error', () => {})
+    client.write(head('POST /api/usuario', token, `${json(LARGE)}Connection: close\r\n`))
+    client.write(Buffer.alloc(bytes, ' '))
+    return client
+  }
+  const slow = Array.from({ length: 12 }, () => upload(one.token, 1000))
+  await sleep(500)
+  // Blanks: more than may be JSON.
+  const TAKEN = /^HTTP\/1.1 500 /
+  for (let turn = 0; turn < 3; turn += 1) {
+    const uploads = Array.from({ length: 3 }, () => upload(other.token, LARGE))
+    for (const answer of await Promise.all(uploads.map((client) => text(client)))) {
+      expect(answer).toMatch(TAKEN)
+    }
+  }
+  const waiting = text(upload(one.token, LARGE))
+  expect(await isPending(waiting)).toBe(true)
+  for (const client of slow) client.destroy()
+  expect(await waiting).toMatch(TAKEN)
+})

@@ -1,0 +1,18 @@
+import type { testApp } from './app.js'
+
+let made = 0
+
+/** Adds `count` users to the administrator's profile; returns the ids and a token for each. */
+export async function addSessions({ app }: Awaited<ReturnType<typeof testApp>>, count: number) {
+  made += 1
+  const users = await app.sql<{ id: number; idPerfil: number; nombre: string }[]>`
+    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+    select nombre, "idPerfil", "strPwd", nombre || '@ejemplo.com'
+    from usuario
+    cross join generate_series(1, ${count}::integer) as numero
+    cross join concat('sesion', ${made}::integer, '_', numero) as nombre
+    where id = 1
+    returning id, "idPerfil", "strNombreUsuario" as nombre
+  `
+  return users.map((user) => ({ id: user.id, token: app.jwt.sign(user as never) }))
+}
