@@ -129,16 +129,18 @@ it.each([
   ['POST', '/api/usuario', `[${'{},'.repeat((10 * MIB) / 3 - 10)}{}]`, 500],
   ['POST', '/api/usuario', `{"strNombreUsuario":"${'x'.repeat(9 * MIB)}"}`, 400],
 ] as const)(
-  'reads %s %s with a body like %.30s without keeping others waiting',
+  'reads %s %s with a body like %.30s and lets others be answered meanwhile',
   async (method, url, body, status) => {
     const answered = call(method, url, body, { headers: { 'content-type': 'application/json' } })
     const delays = await during(answered, async () => {
-      const begin = performance.now()
+      const begin = process.cpuUsage()
       await fetch(`http://127.0.0.1:${port}/health/live`)
-      return performance.now() - begin
+      const { user, system } = process.cpuUsage(begin)
+      return (user + system) / 1000
     })
     expect(await answered).toMatchObject({ status })
-    // 300 ms on an idle machine, of which a parser that may take all of such a body needs seconds.
+    // Milliseconds of processor time, so that other processes do not count: 300 are usual, and a
+    // parser that takes all of such a body needs seconds.
     expect(Math.max(...delays)).toBeLessThan(1000)
   },
 )

@@ -9,6 +9,8 @@ import { SECRETS } from './service.js'
 
 /** The most that a statement may take to its answer or its failure, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
+/** The same with room for timers that are late on a busy machine. */
+const IN_TIME = ANSWER_TIMEOUT + 3000
 const SIZE = 3
 
 const database = new URL(await cloneDatabase())
@@ -47,7 +49,7 @@ describe.each([
     // The first statements may be sent before the pool can know of the fault.
     const begin = performance.now()
     await Promise.allSettled(Array.from({ length: SIZE }, () => pool`select 1`))
-    expect(performance.now() - begin).toBeLessThan(ANSWER_TIMEOUT + 500)
+    expect(performance.now() - begin).toBeLessThan(IN_TIME)
 
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   })
@@ -60,7 +62,7 @@ describe.each([
     proxy.serve()
     const begin = performance.now()
     const outcomes = await answers
-    expect(performance.now() - begin).toBeLessThan(ANSWER_TIMEOUT + 500)
+    expect(performance.now() - begin).toBeLessThan(IN_TIME)
     for (const { status } of outcomes) expect(status).toBe('rejected')
 
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])

@@ -114,7 +114,7 @@ it('fails in time when the network goes silent, and works with what comes next',
   proxy.silence()
   const begin = performance.now()
   const failures = await Promise.all(Array.from({ length: 9 }, () => failure(sql`select 1`)))
-  expect(performance.now() - begin).toBeLessThan(5000)
+  expect(performance.now() - begin).toBeLessThan(8000)
   expect(failures.filter((message) => message === NO_ANSWER)).toHaveLength(3)
   expect(failures.filter((message) => message.startsWith(NOT_SENT))).toHaveLength(6)
   proxy.serve()
@@ -140,7 +140,7 @@ it('rejects a statement that it could not send with the last reason that is know
   const sql = open(1, 'postgres://x:x@127.0.0.1:1/x')
   const begin = performance.now()
   expect(await failure(sql`select 1`)).toContain('ECONNREFUSED')
-  expect(performance.now() - begin).toBeLessThan(5000)
+  expect(performance.now() - begin).toBeLessThan(8000)
 })
 
 it('fails at once when the server refuses the user', async () => {

@@ -54,6 +54,9 @@ export function logRequests(app: FastifyInstance) {
     const forwarded = headers['x-forwarded-for']
     if (forwarded) headers['x-forwarded-for'] = String(forwarded).replace(FORWARDED_PORT, '$1$2')
     request.clientIp = request.ip
+    // Many requests may wait on one connection, and each listens for its end. Node.js warns of more
+    // than ten listeners.
+    request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
   })
   onAnswered(app, ({ method, url, clientIp: ip, failure, log }, reply, isAborted) => {
@@ -86,9 +89,7 @@ export function onAnswered(
     const onClose = () => end(true)
     if (socket.destroyed) return void process.nextTick(onClose)
     raw.once('finish', onFinish)
-    // An answer that waits for those before it on its connection has no other sign of the end. Many
-    // may wait on one connection, where Node.js warns of more than ten listeners.
-    socket.setMaxListeners(0)
+    // An answer that waits for those before it on its connection has no other sign of the end.
     socket.once('close', onClose)
   })
 }
