@@ -14,7 +14,6 @@ import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
 import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
 import { auditWrites, logOptions, logRequests } from './http/log.js'
-import metrics from './http/metrics.js'
 import { documentFailures } from './http/openapi.js'
 import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
@@ -86,7 +85,11 @@ export async function buildApp(
   parseJsonBodies(app)
   answerFailures(app)
   logRequests(app)
-  if (config.METRICS === 'true') await app.register(metrics, { waitingHashes: passwords.waiting })
+  if (config.METRICS === 'true') {
+    // The metrics library is loaded by those who use it.
+    const { default: metrics } = await import('./http/metrics.js')
+    await app.register(metrics, { waitingHashes: passwords.waiting })
+  }
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
@@ -26,9 +27,6 @@ try {
 
 /** Migrations, the first administrator, then listening. */
 async function start(config: Config) {
-  // Not before the configuration is known to be good: the image SDK reads CLOUDINARY_URL when it
-  // is imported, and throws at one that it does not like.
-  const { buildApp } = await import('./app.js')
   const app = await buildApp(config)
   const connection = await openPrimary(config)
   const applied = await migrate(connection.driver)

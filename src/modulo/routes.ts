@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { shareStatement } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -16,6 +17,7 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
+  const listTodos = shareStatement(() => listTodosLosModulos(sql), 1)
 
   app.get('/', {
     config: {
@@ -41,7 +43,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(Type.Array(Modulo)) },
     },
-    handler: async () => success(await listTodosLosModulos(sql)),
+    handler: async () => success(await listTodos()),
   })
 
   app.post('/', {

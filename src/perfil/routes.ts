@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { shareStatement } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -20,6 +21,7 @@ import {
 
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
+  const listBreves = shareStatement(() => listPerfilesBreves(sql), 1)
 
   app.get('/', {
     config: {
@@ -45,7 +47,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(Type.Array(PerfilBreve)) },
     },
-    handler: async () => success(await listPerfilesBreves(sql)),
+    handler: async () => success(await listBreves()),
   })
 
   app.post('/', {

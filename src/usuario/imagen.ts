@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
-import { v2 as cloudinary } from 'cloudinary'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
 import { mayHaveHappened } from '../database/sql.js'
@@ -23,6 +22,9 @@ export interface Imagenes {
 const FOLDER = 'usuarios_corp'
 const TIMEOUT = 30_000
 const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
+
+/** The image SDK, which most processes never need: it is loaded with the first image. */
+const loadSdk = async () => (await import('cloudinary')).v2
 
 /** The image host behind `cloudinary://…`; see contract, sections 4.16 and 4.17. */
 export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
@@ -53,8 +55,9 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   }
 
   async function remove(publicId: string, log: FastifyBaseLogger) {
-    await call((agent) => {
+    await call(async (agent) => {
       const destroyOptions = { ...options, agent, resource_type: 'image' }
+      const cloudinary = await loadSdk()
       return cloudinary.uploader.destroy(publicId, destroyOptions)
     }).then(
       () => log.info({ publicId }, 'image removed'),
@@ -65,15 +68,16 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   async function upload(dataUri: string, log: FastifyBaseLogger) {
     // A name of our own, so that an upload whose answer never came can be removed as well.
     const publicId = randomUUID()
-    return call((agent) =>
-      cloudinary.uploader.upload(dataUri, {
+    return call(async (agent) => {
+      const cloudinary = await loadSdk()
+      return cloudinary.uploader.upload(dataUri, {
         ...options,
         agent: agent as https.Agent,
         folder: FOLDER,
         public_id: publicId,
         transformation: TRANSFORMATION,
-      }),
-    )
+      })
+    })
       .then(({ secure_url: url, public_id: publicId }) => {
         if (typeof url === 'string' && typeof publicId === 'string') return { publicId, url }
         throw new HostError('nonsense')
