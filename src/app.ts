@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes, identifyCallers } from './auth/access.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
@@ -13,7 +12,7 @@ import { answerFailures, Failure } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
 import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
-import { auditWrites, logOptions, logRequests } from './http/log.js'
+import { auditWrites, type LogStream, logOptions, logRequests } from './http/log.js'
 import { documentFailures } from './http/openapi.js'
 import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
@@ -44,7 +43,7 @@ const MAX_HEADER = 16_384
  */
 export async function buildApp(
   config: Config,
-  { logStream }: { logStream?: Writable | undefined } = {},
+  { logStream }: { logStream?: LogStream } = {},
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),

@@ -4,10 +4,15 @@ import { type Config, ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
 import { drain } from './http/drain.js'
+import { openOutput } from './http/output.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 
 /** How long a stop may take, in milliseconds. Docker kills a container after 10 s. */
 const EXIT_DEADLINE = 9000
+
+const output = openOutput(process.stdout)
+// On every way out but a kill: an uncaught exception too.
+process.on('exit', output.end)
 
 let app: FastifyInstance | undefined
 let isStopping = false
@@ -27,7 +32,7 @@ try {
 
 /** Migrations, the first administrator, then listening. */
 async function start(config: Config) {
-  const app = await buildApp(config)
+  const app = await buildApp(config, { logStream: output })
   const connection = await openPrimary(config)
   const applied = await migrate(connection.driver)
   await connection.end()

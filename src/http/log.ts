@@ -1,13 +1,15 @@
-import type { Writable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
+
+/** What takes the log lines: an Output, or a stream. */
+export type LogStream = { write(line: string): unknown }
 
 /**
  * JSON lines that name what happened and nothing that was sent: no headers, no bodies, no query
  * text. Of an error only what can't hold a value of the request, which rules out a database
  * error's detail (it quotes the row, hash included).
  */
-export function logOptions(level: Config['LOG_LEVEL'], stream?: Writable) {
+export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
     level,
     ...(stream && { stream }),

@@ -110,7 +110,7 @@ describe('a signal', () => {
     expect.poll(() => isRefused(address), { timeout: 1000, interval: 20 }).toBe(true)
 
   it('lets what is in flight be finished, makes it unready, takes no more, and ends it', async () => {
-    const { child, address, ended } = await start()
+    const { child, address, ended, lines } = await start()
     const busy = await open(address)
     captcha.isHanging = true
     busy.socket.write(LOGIN)
@@ -127,6 +127,11 @@ describe('a signal', () => {
     const [login, ready] = busy.answers()
     expect(login).toMatch(/^HTTP\/1\.1 200 .*\{"success":true,"token":"ey.*\}$/s)
     expect(ready).toMatch(/^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"No disponible"\}$/s)
+    // The process ends with them, before their lines are due.
+    expect(lines().slice(-2)).toMatchObject([
+      { msg: 'request', path: '/api/auth/login', status: 200 },
+      { msg: 'request', path: '/health/ready', status: 503 },
+    ])
   })
 
   it('lets an idle connection have one more answer, which ends it', async () => {
