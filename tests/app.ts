@@ -86,7 +86,7 @@ export async function testApp(env: Record<string, string> = {}) {
   const app = await buildApp(config, { logStream })
   await ensureAdministrador(app.sql, app, ADMIN_ENV)
   const sql = postgres(config.DATABASE_URL.url, {
-    max: 2,
+    max: 10,
     prepare: config.DATABASE_PREPARE === 'true',
     onnotice: () => {},
   })

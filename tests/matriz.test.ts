@@ -10,7 +10,8 @@ let test: Awaited<ReturnType<typeof testApp>>
 let modulos: { id: number; strNombreModulo: string }[]
 
 beforeAll(async () => {
-  test = await testApp()
+  // They write with one session, which has half of the connections.
+  test = await testApp({ DATABASE_POOL_MAX: String(2 * (WRITERS + READERS)) })
   for (let n = 1; n <= 8; n++) {
     await test.call('POST', '/api/modulo', { strNombreModulo: `modulo ${n}` })
   }

@@ -1,0 +1,135 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { ADMIN, cloneDatabase } from '../app.js'
+import { send } from './client.js'
+import { type Service, startService } from './service.js'
+
+const USERS = 20_000
+const SECONDS = 8
+/** The least share of the other users' requests that is answered. */
+const ANSWERED = 0.95
+const MIB = 1024 * 1024
+
+let service: Service
+let database: postgres.Sql
+/** The token of the one user who sends all that one can, and of another user. */
+let attacker: string
+let other: string
+
+beforeAll(async () => {
+  const url = await cloneDatabase()
+  database = postgres(url, { max: 1, onnotice: () => {} })
+  service = await startService({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
+  await addUsers()
+  const login = async (nombre: string) => {
+    const body = { ...ADMIN, strNombreUsuario: nombre, captchaToken: 'humano' }
+    const answer = await service.call('POST', '/api/auth/login', body)
+    return answer.body.token
+  }
+  attacker = await login('usuario1')
+  other = await login('usuario2')
+})
+afterAll(() => database?.end())
+
+/** Users of the administrator's profile, with the administrator's password. */
+async function addUsers() {
+  await database`
+    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+    select nombre, "idPerfil", "strPwd", nombre || '@ejemplo.com'
+    from usuario
+    cross join generate_series(1, ${USERS}::integer) as numero
+    cross join concat('usuario', numero) as nombre
+    where id = 1
+  `
+  await database`vacuum analyze usuario`
+}
+
+let isAttacking = false
+const sockets: Socket[] = []
+afterEach(async () => {
+  isAttacking = false
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await sleep(2000)
+})
+
+/** Sends one request after the other over each of so many connections, until the test ends. */
+function flood(connections: number, request: () => Promise<unknown>) {
+  isAttacking = true
+  for (let client = 0; client < connections; client += 1) {
+    void (async () => {
+      while (isAttacking) await request().catch(() => {})
+    })()
+  }
+}
+
+/** What other users do meanwhile: they log in, read, and upload an image with a new user. */
+async function countOthers() {
+  const image = `data:image/png;base64,${'A'.repeat(MIB)}`
+  const requests = [
+    () =>
+      send('POST', `${service.address}/api/auth/login`, {
+        body: { ...ADMIN, strNombreUsuario: 'usuario3', captchaToken: 'humano' },
+      }),
+    () => send('GET', `${service.address}/api/perfil`, { token: other }),
+    () => send('GET', `${service.address}/api/usuario?search=usuario77`, { token: other }),
+    // The email is no email: the body is read whole, and refused.
+    () =>
+      send('POST', `${service.address}/api/usuario`, {
+        token: other,
+        body: { strCorreo: 'x', imagenBase64: image },
+      }),
+  ]
+  const expected = [200, 200, 200, 400]
+  let sent = 0
+  let answered = 0
+  const end = performance.now() + SECONDS * 1000
+  while (performance.now() < end) {
+    const answers = await Promise.all(requests.map((request) => request()))
+    sent += answers.length
+    answered += answers.filter(({ status }, index) => status === expected[index]).length
+  }
+  return { sent, answered }
+}
+
+async function expectOthersAnswered() {
+  const { sent, answered } = await countOthers()
+  console.log(`${answered} of ${sent} requests of others were answered`)
+  expect(sent).toBeGreaterThan(10)
+  expect(answered / sent).toBeGreaterThanOrEqual(ANSWERED)
+}
+
+it('answers others while one user searches 20,000 users over 50 connections', async () => {
+  const search = encodeURIComponent('á'.repeat(254))
+  flood(50, () =>
+    send('GET', `${service.address}/api/usuario?search=${search}`, { token: attacker }),
+  )
+  await expectOthersAnswered()
+})
+
+it('answers others while one user has passwords hashed over 300 connections', async () => {
+  const body = {
+    strNombreUsuario: 'nuevo',
+    idPerfil: 1,
+    strPwd: 'una clave larga',
+    strCorreo: 'usuario1@ejemplo.com',
+  }
+  flood(300, () => send('POST', `${service.address}/api/usuario`, { token: attacker, body }))
+  await expectOthersAnswered()
+})
+
+it('answers others while one user sends 50 large bodies that never end', async () => {
+  const { port, hostname } = new URL(service.address)
+  for (let upload = 0; upload < 50; upload += 1) {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => {})
+    socket.write(
+      `POST /api/usuario HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${attacker}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${10 * MIB - 1}\r\n\r\n{`,
+    )
+    sockets.push(socket)
+  }
+  await sleep(500)
+  await expectOthersAnswered()
+})
