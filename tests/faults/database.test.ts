@@ -8,9 +8,12 @@ import { closeAtEnd, serve } from '../cleanup.js'
 import { ENDPOINTS, INTERNAL, NOT_READY, READY, usuario } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Answer, type Service, startService } from './service.js'
+import { addUsers, loginAs } from './users.js'
 
 const POOL_MAX = 10
 const MAX_CONNECTIONS = 20
+/** Users who send the requests in turn. */
+const USERS = 16
 /** Modules for permission records to name. */
 const MODULOS = 300
 
@@ -19,7 +22,9 @@ let relay: Awaited<ReturnType<typeof startRelay>>
 let images: Awaited<ReturnType<typeof startImageHost>>
 let sql: ReturnType<typeof connectTo>
 let service: Service
-let token: string
+/** The tokens of several users: one user works on few requests at a time. */
+let tokens: string[]
+let turn = 0
 
 beforeAll(async () => {
   database = await startDatabase({ max_connections: `${MAX_CONNECTIONS}` })
@@ -35,7 +40,9 @@ beforeAll(async () => {
     DATABASE_POOL_MAX: `${POOL_MAX}`,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${images.url}`,
   })
-  token = await service.login()
+  const schema = connectTo(urlFor('llavero', 'clave-de-base'))
+  await addUsers(schema, USERS)
+  tokens = await Promise.all(Array.from({ length: USERS }, (_, n) => loginAs(service, n + 1)))
   await sql`
     insert into perfil ("strNombrePerfil") select 'Perfil ' || n from generate_series(2, 40) as n
   `
@@ -111,7 +118,8 @@ const isDone = ({ answer: { status, body } }: Result) => status === 200 && body.
 
 async function call(method: string, url: string, body?: object, failure: object = {}) {
   const since = performance.now()
-  const answer = await service.call(method, url, body, token)
+  turn += 1
+  const answer = await service.call(method, url, body, tokens[turn % USERS])
   return { name: `${method} ${url}`, ms: performance.now() - since, answer, failure }
 }
 

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { send } from './client.js'
 import { type Service, startService } from './service.js'
+import { addUsers, loginAs, nombreOf } from './users.js'
 
 const USERS = 20_000
 const SECONDS = 8
@@ -22,29 +23,12 @@ beforeAll(async () => {
   const url = await cloneDatabase()
   database = postgres(url, { max: 1, onnotice: () => {} })
   service = await startService({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
-  await addUsers()
-  const login = async (nombre: string) => {
-    const body = { ...ADMIN, strNombreUsuario: nombre, captchaToken: 'humano' }
-    const answer = await service.call('POST', '/api/auth/login', body)
-    return answer.body.token
-  }
-  attacker = await login('usuario1')
-  other = await login('usuario2')
+  await addUsers(database, USERS)
+  await database`vacuum analyze usuario`
+  attacker = await loginAs(service, 1)
+  other = await loginAs(service, 2)
 })
 afterAll(() => database?.end())
-
-/** Users of the administrator's profile, with the administrator's password. */
-async function addUsers() {
-  await database`
-    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    select nombre, "idPerfil", "strPwd", nombre || '@ejemplo.com'
-    from usuario
-    cross join generate_series(1, ${USERS}::integer) as numero
-    cross join concat('usuario', numero) as nombre
-    where id = 1
-  `
-  await database`vacuum analyze usuario`
-}
 
 let isAttacking = false
 const sockets: Socket[] = []
@@ -70,7 +54,7 @@ async function countOthers() {
   const requests = [
     () =>
       send('POST', `${service.address}/api/auth/login`, {
-        body: { ...ADMIN, strNombreUsuario: 'usuario3', captchaToken: 'humano' },
+        body: { ...ADMIN, strNombreUsuario: nombreOf(3), captchaToken: 'humano' },
       }),
     () => send('GET', `${service.address}/api/perfil`, { token: other }),
     () => send('GET', `${service.address}/api/usuario?search=usuario77`, { token: other }),

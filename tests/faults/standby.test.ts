@@ -131,7 +131,7 @@ it('tells which hosts it has tried, and not the password, when none serves', asy
   const { stderr, ...end } = await ended
   expect(end).toEqual({ code: 1, signal: null })
   expect(stderr).toContain(`ECONNREFUSED 127.0.0.1:${primary.port}`)
-  expect(stderr).toContain(`127.0.0.1:${standby.port} is a standby`)
+  expect(stderr).toContain(`127.0.0.1:${standby.port} the host is a standby`)
   expect(stderr).not.toContain(password)
 })
 
