@@ -7,8 +7,8 @@ export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
 export const PASSWORD = 'clave de medidas'
 export const MODULOS = 200
 export const PERFILES = 1000
-/** Administrators, one for each client that writes. */
-export const ADMINISTRADORES = 8
+/** Administrators, one for each client that writes or lists. */
+export const ADMINISTRADORES = 200
 
 export interface Usuario {
   id: number

@@ -45,9 +45,13 @@ function parse(received: string) {
 /** What the first administrator logs in with. */
 export const CREDENTIALS = { ...ADMIN, captchaToken: 'humano' }
 
-/** Logs the first administrator in and gives the token. */
-export async function login(url: string): Promise<string> {
-  const { status, body } = await send('POST', `${url}/api/auth/login`, { body: CREDENTIALS })
+/** Logs in the first administrator, or another user with the same password; returns the token. */
+export async function login(
+  url: string,
+  strNombreUsuario = ADMIN.strNombreUsuario,
+): Promise<string> {
+  const credentials = { ...CREDENTIALS, strNombreUsuario }
+  const { status, body } = await send('POST', `${url}/api/auth/login`, { body: credentials })
   if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
   return body.token
 }

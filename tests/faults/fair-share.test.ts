@@ -22,7 +22,7 @@ let other: string
 beforeAll(async () => {
   const url = await cloneDatabase()
   database = postgres(url, { max: 1, onnotice: () => {} })
-  service = await startService({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
+  service = await startService({ DATABASE_URL: url })
   await addUsers(database, USERS)
   await database`vacuum analyze usuario`
   attacker = await loginAs(service, 1)

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN_ENV, cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET } from '../bench/data.js'
@@ -10,6 +11,7 @@ import { serve } from '../cleanup.js'
 import { during } from '../during.js'
 import { BUSY } from '../endpoints.js'
 import { COMPILED, killAll, start } from '../service.js'
+import { addUsers } from './users.js'
 
 const CONCURRENT = 50
 /** The bound in MB: less than a container of 512 MiB has. */
@@ -19,7 +21,8 @@ const HOST_DELAY = 1500
 const REFUSED = { ...BUSY, retryAfter: '5' }
 
 const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
-const session = authorization({ id: 1, idPerfil: 1, nombre: 'raiz' })
+/** Each image comes from another user: one user's large bodies wait for each other. */
+const sessionOf = (id: number) => authorization({ id, idPerfil: 1, nombre: 'raiz' })
 
 let service: Awaited<ReturnType<typeof start>>
 let pid: number
@@ -30,32 +33,36 @@ beforeAll(async () => {
     await once(request.resume(), 'end')
     response.end(JSON.stringify({ public_id: 'usuarios_corp/x', secure_url: 'https://x.es/x.png' }))
   })
+  const url = await cloneDatabase()
   const env = {
-    DATABASE_URL: await cloneDatabase(),
+    DATABASE_URL: url,
     JWT_SECRET,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
     ...ADMIN_ENV,
   }
   service = await start(env, COMPILED)
   pid = service.child.pid ?? 0
+  const sql = postgres(url, { max: 1 })
+  await addUsers(sql, CONCURRENT)
+  await sql.end()
 })
 afterAll(killAll)
 
 /** The head of a POST, whose body comes in chunks where its length is not said. */
-function open(path: string, length?: number) {
+function open(path: string, length?: number, id = 1) {
   const type = { 'content-type': 'application/json' }
-  const headers = { ...session, ...type, ...(length && { 'content-length': length }) }
+  const headers = { ...sessionOf(id), ...type, ...(length && { 'content-length': length }) }
   const request = httpRequest(service.address + path, { method: 'POST', agent: false, headers })
   request.flushHeaders()
   return request
 }
 
-/** Posts a user whose image makes the body nearly as large as one may be. */
-function post(name: string) {
+/** Posts a user, as the user `id`, whose image makes the body nearly as large as one may be. */
+function post(name: string, id = 1) {
   const user = { strNombreUsuario: name, idPerfil: 1, strPwd: 'x', strCorreo: `${name}@x.es` }
   const imagenBase64 = 'data:image/png;base64,'
   const head = JSON.stringify({ ...user, imagenBase64 }).slice(0, -2)
-  const request = open('/api/usuario', head.length + image.length + 2)
+  const request = open('/api/usuario', head.length + image.length + 2, id)
   request.write(head)
   request.write(image)
   request.end('"}')
@@ -71,7 +78,7 @@ async function answerTo(request: ReturnType<typeof post>) {
 /** How long a list takes, in milliseconds. */
 async function list() {
   const begin = performance.now()
-  const answer = await fetch(`${service.address}/api/perfil`, { headers: session })
+  const answer = await fetch(`${service.address}/api/perfil`, { headers: sessionOf(1) })
   await answer.text()
   expect(answer.status).toBe(200)
   return performance.now() - begin
@@ -100,7 +107,7 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
 
   it('is enough for 50 images of 10 MiB at once, taken or told to come again', async () => {
     const posts = Promise.all(
-      Array.from({ length: CONCURRENT }, (_, index) => answerTo(post(`usuario${index}`))),
+      Array.from({ length: CONCURRENT }, (_, index) => answerTo(post(`nuevo${index}`, 2 + index))),
     )
     const [answers, lists] = await Promise.all([posts, during(posts, list)])
     const stored = answers.filter(({ status }) => status === 200)
@@ -115,7 +122,7 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
   })
 
   it('has room for others once their clients have gone', async () => {
-    const posts = Array.from({ length: CONCURRENT }, (_, index) => post(`ida${index}`))
+    const posts = Array.from({ length: CONCURRENT }, (_, index) => post(`ida${index}`, 2 + index))
     for (const request of posts) request.on('error', () => {})
     await sleep(1500)
     for (const request of posts) request.destroy()

@@ -33,15 +33,14 @@ let folder: string
 let service: Server
 let generator: Generator
 let requests: LoadRequest[]
-let headers: Record<string, string>
+/** The headers of each administrator: one user works on few requests at a time. */
+let sessions: Record<string, string>[]
 
 beforeAll(async () => {
   const url = await cloneDatabase()
   await seed(url, CLIENTS)
   const { lectores, administradores } = await readData(url)
-  const [administrador] = administradores
-  if (!administrador) throw new Error('no administrator')
-  headers = authorization(administrador)
+  sessions = administradores.map((administrador) => authorization(administrador))
   requests = mixed(lectores)
   folder = await mkdtemp(join(tmpdir(), 'llavero-overload-'))
   const env = { ...SECRETS, DATABASE_URL: url, JWT_SECRET, LOG_LEVEL: 'warn' }
@@ -54,19 +53,24 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+const sessionOf = (index: number) => sessions[index % sessions.length] ?? {}
+
 /** Maps, lists and writes in turn, as many as there are clients. */
 function mixed(lectores: Parameters<typeof mapRequests>[0]) {
-  const each = mapRequests(lectores).flatMap((map, index): LoadRequest[] => [
-    map,
-    { path: `/api/permisos?page=${index + 1}`, headers },
-    { path: `/api/modulo?search=${index}`, headers },
-    {
-      method: 'POST',
-      path: '/api/permisos/guardar-matriz',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ idPerfil: index + 1, permisos: [{ idModulo: 1 }] }),
-    },
-  ])
+  const each = mapRequests(lectores).flatMap((map, index): LoadRequest[] => {
+    const headers = sessionOf(index)
+    return [
+      map,
+      { path: `/api/permisos?page=${index + 1}`, headers },
+      { path: `/api/modulo?search=${index}`, headers },
+      {
+        method: 'POST',
+        path: '/api/permisos/guardar-matriz',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ idPerfil: index + 1, permisos: [{ idModulo: 1 }] }),
+      },
+    ]
+  })
   return Array.from({ length: TOO_MANY }, (_, index) => each[index % each.length] as LoadRequest)
 }
 
@@ -75,7 +79,7 @@ const flood = (connections: number, seconds: number, mayShed = false) =>
 
 async function get(path: string) {
   const begin = performance.now()
-  const answer = await fetch(service.url + path, { headers })
+  const answer = await fetch(service.url + path, { headers: sessionOf(-1 + sessions.length) })
   const body = await answer.json()
   const ms = performance.now() - begin
   return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body, ms }
