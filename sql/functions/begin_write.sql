@@ -1,15 +1,16 @@
--- Starts every write. It locks the caller, the caller's profile and the profiles that the write is to
--- change. Nothing of these can change any more, so it then decides once more whether the caller may
--- write. Each decision is a statement of its own: a statement sees what was committed before it began.
+-- Starts every write: locks the caller, the caller's profile and the profiles that the write
+-- changes, and then decides once more whether the caller may write. From here on nobody else can
+-- change what the decision depends on. Locks and decisions are statements of their own, because a
+-- statement sees only what was committed before it began.
 --
--- `p_perfiles`: the ids of the profiles to be changed; null elements count for nothing.
+-- `p_perfiles`: the ids of the profiles that the write changes; null elements are ignored.
 -- `p_actor`: the caller as the session was read, {id, ver, modulo, accion, enforced}. `modulo` and
--- `accion` are the permission that the endpoint needs, JSON null where any session will do.
+-- `accion` are the permission that the endpoint needs, JSON null if any session will do.
 --
--- Returns in `perfiles` those of `p_perfiles` that exist. They are locked; for this write there are no
--- others, even if a later statement finds one by its id.
--- Returns in `limite` the profile that limits the write: the caller's own. It is null, which means no
--- limit, for an administrator and where the client decides (AUTHORIZATION=client).
+-- Returns in `perfiles` those of `p_perfiles` that exist, locked. A profile that is not among them
+-- does not exist for this write, even if a later statement finds it.
+-- Returns in `limite` the profile that limits the write, which is the caller's. Without a limit
+-- `limite` is null: for an administrator, and if the client decides (AUTHORIZATION=client).
 -- Raises LL401 when the session has ended, and LL403 when the caller lacks the permission.
 create or replace function begin_write(
   p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer

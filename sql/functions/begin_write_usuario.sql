@@ -1,8 +1,10 @@
--- begin_write for a user who is to be added (`p_id` null), edited and perhaps moved to `p_id_perfil`,
--- or removed (`p_id_perfil` null). Returns whether the user exists; if so, the user's row is locked.
+-- begin_write for a user who is to be added (`p_id` null), edited and perhaps moved to
+-- `p_id_perfil`, or removed (`p_id_perfil` null). Returns whether the user exists; an existing
+-- user's row is locked.
 --
--- Raises, in this order: LL403 when the profile that the user is in, or is to be in, holds more than
--- the caller's; the foreign-key violation that an unknown profile would be, unless the user is unknown.
+-- Raises, in this order: LL403 when the user's present or future profile holds more than the
+-- caller's; the foreign-key violation that an unknown profile would cause, unless the user is
+-- unknown.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

@@ -1,9 +1,10 @@
--- Returns the profile `p_id_perfil` as one row when it holds something that the profile `p_propio`
+-- Returns the profile `p_id_perfil` as one row if it holds something that the profile `p_propio`
 -- does not, and no row otherwise. An administrator's profile is beyond every other.
 --
--- It returns a set because PostgreSQL inlines such a function into the statement that calls it, and
--- keeps the plan. It compares all records with `bool_or`: with `exists`, and no statistics on the
--- table, PostgreSQL expects a hit at once and reads the whole table (570 ms for 2,000,000 records).
+-- PostgreSQL inlines a function that returns a set into the calling statement and keeps the plan.
+-- Up to release 17 it would plan a function that returned a boolean at every call.
+-- `bool_or` reads all records of both profiles. With `exists` instead, PostgreSQL expects an early
+-- hit and, if the table has no statistics, scans it: 570 ms with 2,000,000 records, not 0.3 ms.
 create or replace function beyond(p_id_perfil integer, p_propio integer) returns setof integer
 language sql stable
 as $$

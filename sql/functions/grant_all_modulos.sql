@@ -1,4 +1,4 @@
--- Gives a profile one permission record per module, with every flag. The profile must have none.
+-- Gives a profile that has no permission records one per module, with every flag.
 create or replace function grant_all_modulos(p_id_perfil integer) returns void
 language sql
 as $$

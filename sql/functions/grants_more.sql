@@ -1,5 +1,5 @@
--- Whether a permission record grants an action that the record `p_propio` does not. `p_propio` null:
--- there is no such record, and it grants nothing. A flag that is null counts as false.
+-- Whether a permission record grants an action that the record `p_propio` does not. `p_propio` is
+-- null if there is no such record. A flag that is null counts as false.
 create or replace function grants_more(p_permiso permisos_perfil, p_propio permisos_perfil)
 returns boolean
 language sql immutable

@@ -1,4 +1,4 @@
--- Lets one transaction at a time set up the first administrator: replicas start together.
+-- Lets one transaction at a time set up the first administrator, as replicas may start together.
 create or replace function lock_administrador() returns void
 language sql
 as $$

@@ -1,5 +1,5 @@
--- Waits for every write that has called share_modulos, and makes new ones wait until this transaction
--- ends: no permission record is written while a module is renamed or deleted.
+-- Waits until no transaction holds share_modulos, and makes new ones wait until this transaction
+-- ends. Nobody writes permission records while a module is renamed or deleted.
 create or replace function lock_modulos() returns void
 language sql
 as $$

@@ -1,5 +1,5 @@
--- Lets one transaction at a time give names to modules. Without this lock, two modules that trade
--- their names at the same time would deadlock in the unique index.
+-- Lets one transaction at a time name modules. Two modules that exchange their names at the same
+-- time would otherwise deadlock in the unique index.
 create or replace function lock_nombres_de_modulo() returns void
 language sql
 as $$

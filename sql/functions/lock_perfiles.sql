@@ -1,8 +1,9 @@
--- Locks the profiles that a write changes and the caller's own, which is only read, by ascending id.
+-- Locks the caller's profile `p_propio`, which is only read, and the profiles `p_escritos`, which
+-- are to be written, by ascending id. Foreign-key checks wait for neither kind of lock.
 -- Returns those of `p_escritos` that exist, and whether the caller's profile is an administrator's.
 --
--- Foreign-key checks wait for neither kind of lock. The plans are kept although the arrays differ in
--- length: otherwise PostgreSQL plans each of these statements again at every call.
+-- `force_generic_plan` makes PostgreSQL keep the plans. Statements that take an array are otherwise
+-- planned at every call, which took longer than the locks: 40 µs instead of 15.
 create or replace function lock_perfiles(
   p_propio integer, p_escritos integer[], out perfiles integer[], out es_administrador boolean
 )

@@ -1,5 +1,5 @@
--- Keeps one permission record in its profile until this transaction ends: its profile is read first
--- and locked afterwards, and nobody else may move the record in between.
+-- Lets one transaction at a time write a permission record. The transaction reads which profile has
+-- the record and then locks that profile; nobody else can move the record in between.
 create or replace function lock_permiso(p_id integer) returns void
 language sql
 as $$

@@ -1,5 +1,5 @@
--- Lets one transaction at a time write users. Without this lock, two users who edit each other would
--- deadlock, and so would two whose names or emails are exchanged.
+-- Lets one transaction at a time write users. Two users who edit each other would otherwise
+-- deadlock, and so would two transactions that exchange the names or the emails of two users.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

@@ -1,5 +1,5 @@
--- Whether the caller may read a user of the profile `p_id_perfil` in detail: the profile must hold
--- nothing that the caller's does not. `p_actor`: see begin_write.
+-- Whether the caller may read the users of the profile `p_id_perfil` in detail: that profile must
+-- not hold more than the caller's. `p_actor`: see begin_write.
 create or replace function may_reach(p_id_perfil integer, p_actor jsonb) returns boolean
 language plpgsql stable
 as $$
@@ -19,6 +19,9 @@ begin
     return false;
   end if;
 
-  return v_administrador or not exists (select from beyond(p_id_perfil, v_propio));
+  if v_administrador then
+    return true;
+  end if;
+  return not exists (select from beyond(p_id_perfil, v_propio));
 end
 $$;

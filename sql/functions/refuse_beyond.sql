@@ -1,5 +1,5 @@
--- Refuses the write when one of the profiles holds something that the profile `p_limite` does not.
--- `p_limite` null refuses nothing (see begin_write).
+-- Refuses the write if one of the profiles holds something that the profile `p_limite` does not.
+-- Without a limit (`p_limite` null, see begin_write) nothing is refused.
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql
 as $$
@@ -10,7 +10,8 @@ begin
     return;
   end if;
   foreach v_id in array p_perfiles loop
-    if v_id <> p_limite and exists (select from beyond(v_id, p_limite)) then
+    continue when v_id = p_limite;
+    if exists (select from beyond(v_id, p_limite)) then
       perform refuse();
     end if;
   end loop;

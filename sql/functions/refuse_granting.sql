@@ -1,11 +1,14 @@
--- Refuses the write when one of the records to be written grants something that the profile
--- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. `p_limite` null refuses
--- nothing (see begin_write).
+-- Refuses the write if one of the records to be written grants something that the profile
+-- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. Without a limit
+-- (`p_limite` null, see begin_write) nothing is refused.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$
 begin
-  if p_limite is not null and exists (
+  if p_limite is null then
+    return;
+  end if;
+  if exists (
     select
     from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
     left join permisos_perfil as propio

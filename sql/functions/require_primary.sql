@@ -1,6 +1,6 @@
--- Returns true on a primary server. On a standby it raises an error: a standby may lag behind, and
--- would accept a session or a right that has been revoked. A query calls it first in its `where`
--- clause, so that it fails even when no row matches.
+-- Returns true on a primary server and raises an error on a standby, which may lag behind: a
+-- session or a right that has been revoked could still be there. Queries call it first in their
+-- `where` clause, so that they fail even if no row matches.
 create or replace function require_primary() returns boolean
 language plpgsql stable
 as $$

@@ -1,5 +1,5 @@
--- Keeps every module as it is until this transaction ends (see lock_modulos). Any number of writes
--- hold this lock at the same time.
+-- Keeps lock_modulos waiting until this transaction ends: meanwhile no module is renamed or
+-- deleted. Any number of transactions can hold this lock at the same time.
 create or replace function share_modulos() returns void
 language sql
 as $$

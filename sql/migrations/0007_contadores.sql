@@ -1,6 +1,6 @@
--- A write that concerns one profile, as nearly all do, updates it by its id: a statement whose plan
--- PostgreSQL keeps. It plans statements that take arrays at every call, which took longer than the
--- write itself.
+-- Nearly every write changes the permission records of one profile. That profile is now updated by
+-- its id, with a plan that PostgreSQL keeps. Statements that take arrays are planned at every call,
+-- which took longer than the update.
 create or replace function touch_perfiles(p_ids integer[], p_deltas integer[]) returns void
 language plpgsql
 as $$

@@ -1,7 +1,8 @@
--- Removes a module with its permission records. A system module stays; an unknown id changes nothing.
+-- Removes a module with its permission records. A system module stays; an unknown id changes
+-- nothing.
+-- Returns {deleted: false for a system module, otherwise true}.
 --
--- Returns {deleted: false for a system module, else true}.
--- Refused: a module that a profile has a record for, when the profile holds more than the caller's.
+-- Refuses the write if a profile that has a record for the module holds more than the caller's.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

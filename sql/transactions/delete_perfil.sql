@@ -1,7 +1,7 @@
--- Removes a profile with its permission records. An unknown id changes nothing.
+-- Removes a profile with its permission records. An unknown id changes nothing. Returns {}.
 --
--- Returns {}. Raises a foreign-key violation when users have the profile.
--- Refused: a profile that holds more than the caller's.
+-- Refuses the write if the profile holds more than the caller's. Raises a foreign-key violation if
+-- users have the profile.
 create or replace function delete_perfil(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

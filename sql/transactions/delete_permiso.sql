@@ -1,6 +1,5 @@
--- Removes one permission record. An unknown id changes nothing.
---
--- Returns {}. Raises what begin_write_permiso raises.
+-- Removes one permission record. An unknown id changes nothing. Returns {}. Raises what
+-- begin_write_permiso raises.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

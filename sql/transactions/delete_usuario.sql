@@ -1,7 +1,5 @@
--- Removes a user. An unknown id changes nothing.
---
--- Returns {imagenAnterior: the hosted image that the user had, or null}. Raises what
--- begin_write_usuario raises.
+-- Removes a user. An unknown id changes nothing. Returns {imagenAnterior: the hosted image that the
+-- user had, or null}. Raises what begin_write_usuario raises.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,7 +1,7 @@
 -- Ends all sessions of the caller: no token issued so far is valid any more. Returns {}.
 --
--- The caller's row is locked for the update first: begin_write locks it for reading only, and two
--- calls that both hold that lock would wait for each other.
+-- begin_write locks the caller's row for reading only. Two logouts that both held that lock would
+-- wait for each other, so the row is locked for the update first.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$

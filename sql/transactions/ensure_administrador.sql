@@ -1,9 +1,10 @@
--- While no active user has an administrator's profile, makes the named user one, with this password.
--- Creates the profile and the user if they are missing. Called at the start, not by a request.
+-- Makes the named user an active administrator with this password if there is no active
+-- administrator, and creates the profile and the user if they are missing. Otherwise changes
+-- nothing. The service calls it at the start, without a session.
 --
--- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps the
--- email. Returns {ensured: whether anything has been done}.
--- Raises a unique violation when another user has the email, or the name in other upper or lower case.
+-- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps
+-- the email. Returns {ensured: whether the user was made an administrator}. Raises a unique
+-- violation if another user has the email, or the name in other upper or lower case.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
@@ -35,7 +36,12 @@ begin
   perform share_modulos();
   select id into v_usuario from usuario where "strNombreUsuario" = v_nombre for no key update;
   -- The flag decides, never the name: whoever may edit profiles can name one ADMINISTRADOR.
-  select id into v_perfil from perfil where "bitAdministrador" order by id limit 1 for no key update;
+  select id into v_perfil
+  from perfil
+  where "bitAdministrador"
+  order by id
+  limit 1
+  for no key update;
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
     returning id into v_perfil;

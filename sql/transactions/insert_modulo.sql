@@ -1,8 +1,8 @@
 -- Adds a module.
 --
--- `p_modulo`: {strNombreModulo, semejante}; `semejante` is the name in the form in which all names
--- that look alike are equal. Returns {data: the new module}. Raises a unique violation for a taken name.
--- Refused: a name that looks like a system module's, when the caller is limited (see begin_write).
+-- `p_modulo`: {strNombreModulo, semejante}; names that look alike have the same `semejante`.
+-- Returns {data: the new module}. Raises a unique violation for a taken name.
+-- Refuses a limited caller (see begin_write) a name that looks like a system module's.
 create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,7 +1,8 @@
--- Adds a profile. An administrator's profile gets one permission record per module, with every flag.
+-- Adds a profile. An administrator's profile gets one permission record per module, with every
+-- flag.
 --
 -- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile}.
--- Refused: an administrator's profile, when the caller is limited (see begin_write).
+-- Refuses a limited caller (see begin_write) an administrator's profile.
 create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

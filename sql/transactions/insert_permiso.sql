@@ -1,7 +1,8 @@
 -- Adds one permission record.
 --
--- `p_permiso`: {idPerfil, idModulo, …flags}; a flag that is missing is false. Returns {data: the new
--- record}. Raises a unique violation when the profile has a record for the module, and what
+-- `p_permiso`: {idPerfil, idModulo, …flags}; a missing flag is false. Returns {data: the new
+-- record}.
+-- Raises a unique violation if the profile has a record for the module, and what
 -- begin_write_permiso raises.
 create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb
 language plpgsql

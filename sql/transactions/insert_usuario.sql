@@ -1,7 +1,7 @@
 -- Adds a user.
 --
 -- `p_usuario`: {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
--- imagenUrl, imagenPublicId}; `strPwd` is the hash, and all from `strNumeroCelular` on may be missing.
+-- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing.
 -- Returns {data: the new user}. Raises a unique violation for a taken name or email, and what
 -- begin_write_usuario raises.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb

@@ -1,9 +1,9 @@
--- Replaces all the permission records of one profile (contract, section 4.8).
+-- Replaces all permission records of one profile (contract, section 4.8).
 --
--- `p_permisos`: a JSON array of {idModulo, …flags}; a flag that is missing is false. Returns {}.
--- Raises a foreign-key violation, before it writes anything, for an unknown module, for a module that
--- is named twice, and for an unknown profile with entries.
--- Refused: a profile that holds more than the caller's, and entries that grant more.
+-- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {}.
+-- Refuses the write if the profile holds more than the caller's, or if an entry grants more. Then,
+-- and before it writes, raises a foreign-key violation for an unknown module, for a module that is
+-- named twice, and for an unknown profile with entries.
 create or replace function replace_permisos(p_id_perfil integer, p_permisos jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

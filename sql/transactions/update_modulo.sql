@@ -2,8 +2,8 @@
 --
 -- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown}. Raises a unique
 -- violation for a taken name.
--- Refused, when the caller is limited (see begin_write): a new name for a system module or for a module
--- that permission records name, and a name that looks like a system module's.
+-- Refuses a limited caller (see begin_write) a new name for a system module or for a module that
+-- permission records name, and a name that looks like a system module's.
 create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,8 +1,8 @@
--- Renames a profile. When the administrator flag changes, the profile's permission records are
+-- Renames a profile. If the administrator flag changes, the profile's permission records are
 -- replaced (contract, section 3): by one per module with every flag, or by none.
 --
 -- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the profile, null if unknown}.
--- Refused: a change of the flag, when the caller is limited (see begin_write).
+-- Refuses a limited caller (see begin_write) a change of the flag.
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,9 +1,9 @@
--- Overwrites a user. A missing password or image leaves the one that is stored; a new password ends
--- all sessions of the user.
+-- Overwrites a user. If the password or the image is missing, the stored one stays. A new password
+-- ends all sessions of the user.
 --
--- `p_usuario`: as in insert_usuario, with `idEstadoUsuario`, and `strPwd` may be missing.
--- Returns {data: the user, imagenAnterior: the hosted image that a new one replaces, or null}; `data`
--- is null if the user is unknown. Raises what insert_usuario raises.
+-- `p_usuario`: as in insert_usuario, but `idEstadoUsuario` is required. Returns {data: the user,
+-- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null}. Raises what
+-- insert_usuario raises.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

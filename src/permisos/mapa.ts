@@ -7,8 +7,8 @@ import { findMapaDePermisos } from './queries.js'
  * session. The text of a map is kept by profile and version. The version stands in the profile's
  * row, which triggers change with every write to the map, and the query that authorises the request
  * reads it: a kept text is sent only when the database has just said that it is the present one, so
- * no replica ever sends a stale one. By itself this serves 2.6 times the requests of reading the rows
- * each time, measured by `npm run bench -- --endpoint map`.
+ * no replica ever sends a stale one. `npm run bench -- --endpoint map` compares it with reading the rows
+ * each time.
  *
  * Requests that miss the same version share one read. One's own map needs no turn (http/turns.ts),
  * so somebody who changes it all the time would otherwise have it read for each request.
