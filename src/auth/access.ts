@@ -6,7 +6,7 @@ import { type Actor, forbidden } from './actor.js'
 import { bearerToken } from './plugin.js'
 import { findSesiones } from './queries.js'
 import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
-import { shareLookups } from './sesiones.js'
+import { shareSesiones } from './sesiones.js'
 
 const OWN = {
   perfil: { param: 'idPerfil', of: (sesion: Sesion) => sesion.idPerfil },
@@ -64,7 +64,7 @@ export function identifyCallers(app: FastifyInstance) {
  */
 export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
-  const findSesion = shareLookups((lookups) => findSesiones(app.sql, lookups))
+  const findSesion = shareSesiones((lookups) => findSesiones(app.sql, lookups))
   app.decorateRequest('sesion', null)
   app.decorateRequest('actor', null as unknown as Actor)
   app.addHook('onRoute', documentAccess)

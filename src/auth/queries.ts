@@ -27,6 +27,9 @@ export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
  * Finds the active users that tokens speak for, as their rows are now, each at the place of its
  * look-up: undefined where the user is inactive or gone, or the session has been ended.
  *
+ * The permission is not looked up for administrators and for those who load their own map, because
+ * they need none; `permitido` is false for them.
+ *
  * All rows are read by a unique key, one look-up after the other, whatever the planner knows of the
  * tables. The look-ups come as JSON because the planner takes the number of elements of an array
  * into account: it would plan the statement each time, for 0.2 ms.
@@ -37,26 +40,33 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
     with modulos as materialized (
       select id, "strNombreModulo" from modulo where is_modulo_de_sistema("strNombreModulo")
     )
-    select lookup.n, sesion.*,
-      coalesce((
-        select case lookup.accion
-          when 'bitAgregar' then "bitAgregar"
-          when 'bitEditar' then "bitEditar"
-          when 'bitConsulta' then "bitConsulta"
-          when 'bitEliminar' then "bitEliminar"
-          when 'bitDetalle' then "bitDetalle"
-        end
-        from permisos_perfil
-        where "idPerfil" = sesion."idPerfil"
-          and "idModulo" = (select id from modulos where "strNombreModulo" = lookup.modulo)
-      ), false) as permitido,
-      (select "versionPermisos" from perfil where id = lookup."versionOf") as "versionPermisos"
+    select lookup.n, sesion.id, nombre, "idPerfil", perfil, administrador, sesion.ver,
+      case
+        when administrador or "versionOf" = "idPerfil" then false
+        else coalesce((
+          select case accion
+            when 'bitAgregar' then "bitAgregar"
+            when 'bitEditar' then "bitEditar"
+            when 'bitConsulta' then "bitConsulta"
+            when 'bitEliminar' then "bitEliminar"
+            when 'bitDetalle' then "bitDetalle"
+          end
+          from permisos_perfil
+          where permisos_perfil."idPerfil" = sesion."idPerfil"
+            and "idModulo" = (select id from modulos where "strNombreModulo" = lookup.modulo)
+        ), false)
+      end as permitido,
+      case
+        when "versionOf" is null then null
+        when "versionOf" = "idPerfil" then version
+        else (select "versionPermisos" from perfil where perfil.id = "versionOf")
+      end as "versionPermisos"
     from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
       n integer, id integer, ver integer, modulo text, accion text, "versionOf" integer
     )
     cross join lateral (
       select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
-        "bitAdministrador" as administrador, "versionSesion" as ver
+        "bitAdministrador" as administrador, "versionSesion" as ver, "versionPermisos" as version
       from usuario
       join perfil on perfil.id = "idPerfil"
       where usuario.id = lookup.id and "versionSesion" = lookup.ver and "idEstadoUsuario"

@@ -1,4 +1,4 @@
-import { shareStatement } from '../database/shared.js'
+import { shareLookups } from '../database/shared.js'
 import type { Lookup, Sesion } from './schemas.js'
 
 /** Finds the sessions of several look-ups in one statement, each at the place of its look-up. */
@@ -17,22 +17,6 @@ const MAX_IN_FLIGHT = 2
  * revoked must not be served. `npm run bench -- --only lookup` compares it with a statement for each
  * request: 50 clients at once that load their map are served 2.6 times as fast.
  */
-export function shareLookups(find: FindSesiones): FindSesion {
-  /** The look-ups of the next statement. Equal look-ups of several requests have the same key. */
-  let asked = new Map<string, Lookup>()
-
-  async function findAsked() {
-    const lookups = asked
-    asked = new Map()
-    const sesiones = await find([...lookups.values()])
-    return new Map([...lookups.keys()].map((text, index) => [text, sesiones[index]]))
-  }
-  const answer = shareStatement(findAsked, MAX_IN_FLIGHT)
-
-  return async (lookup) => {
-    const text = Object.values(lookup).join()
-    asked.set(text, lookup)
-    const sesiones = await answer()
-    return sesiones.get(text)
-  }
+export function shareSesiones(find: FindSesiones): FindSesion {
+  return shareLookups(find, MAX_IN_FLIGHT)
 }

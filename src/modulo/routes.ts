@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { shareStatement } from '../database/shared.js'
+import { shareEqual } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -17,7 +17,8 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listTodos = shareStatement(() => listTodosLosModulos(sql), 1)
+  const listPage = shareEqual((filtro: ModuloFiltro) => listModulos(sql, filtro))
+  const listTodos = shareEqual(() => listTodosLosModulos(sql))
 
   app.get('/', {
     config: {
@@ -30,7 +31,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listModulos(sql, query)) }),
+    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
   })
 
   app.get('/list', {
@@ -43,7 +44,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(Type.Array(Modulo)) },
     },
-    handler: async () => success(await listTodos()),
+    handler: async () => success(await listTodos(undefined)),
   })
 
   app.post('/', {

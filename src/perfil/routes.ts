@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { shareStatement } from '../database/shared.js'
+import { shareEqual } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -21,7 +21,8 @@ import {
 
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listBreves = shareStatement(() => listPerfilesBreves(sql), 1)
+  const listPage = shareEqual((filtro: PerfilFiltro) => listPerfiles(sql, filtro))
+  const listBreves = shareEqual(() => listPerfilesBreves(sql))
 
   app.get('/', {
     config: {
@@ -34,7 +35,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listPerfiles(sql, query)) }),
+    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
   })
 
   app.get('/list', {
@@ -47,7 +48,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(Type.Array(PerfilBreve)) },
     },
-    handler: async () => success(await listBreves()),
+    handler: async () => success(await listBreves(undefined)),
   })
 
   app.post('/', {

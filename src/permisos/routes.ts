@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { shareEqual } from '../database/shared.js'
 import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
@@ -30,6 +31,7 @@ const NO_GUARDADO = 'Error al guardar en base de datos'
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
+  const listPage = shareEqual((page: number) => listPermisos(sql, page))
   const findMapa = keepMapas(sql)
 
   app.get('/', {
@@ -45,7 +47,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ query }) => ({
       success: true as const,
-      ...(await listPermisos(sql, query.page ?? 1)),
+      ...(await listPage(query.page ?? 1)),
     }),
   })
 

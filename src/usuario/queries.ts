@@ -1,4 +1,4 @@
-import { type Actor, forbidden, onRefusal } from '../auth/actor.js'
+import { type Actor, onRefusal } from '../auth/actor.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
@@ -41,24 +41,44 @@ const isNamed = (sql: Sql, search: string) => sql`(
   ${hasText(sql, sql`"strNombreUsuario"`, search)} or ${hasText(sql, sql`"strCorreo"`, search)}
 )`
 
+/** The look-up of one user, for a caller who may be limited by the own profile. */
+export interface UsuarioLookup {
+  id: number
+  /**
+   * The caller's profile: users whose profiles hold more than this one are out of reach. Null for a
+   * caller without that limit.
+   */
+  limite: number | null
+}
+
+/** A user, and whether the profile of the caller lets the caller see it. */
+export interface UsuarioHallado extends UsuarioVisto {
+  alcanzable: boolean
+}
+
 /**
- * One user, undefined for an unknown id. Throws the Failure `forbidden` when the user's profile
- * holds more than the actor's, unless it is the actor.
+ * Finds the users of several look-ups in one statement, each at the place of its look-up: undefined
+ * for an unknown id.
  */
-export async function findUsuario(
+export async function findUsuarios(
   sql: Sql,
-  actor: Actor,
-  id: number,
-): Promise<UsuarioVisto | undefined> {
-  const [row] = await sql<(UsuarioVisto & { alcanzable: boolean })[]>`
-    select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil",
-      usuario.id = ${actor.id} or may_reach("idPerfil", ${sql.json(actor)}) as alcanzable
-    from usuario
-    join perfil on perfil.id = "idPerfil"
-    where usuario.id = ${id}
+  lookups: UsuarioLookup[],
+): Promise<(UsuarioHallado | undefined)[]> {
+  const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
+  const rows = await sql<(UsuarioHallado & { n: number })[]>`
+    select n, visto.*,
+      limite is null or not exists (select from beyond("idPerfil", limite)) as alcanzable
+    from jsonb_to_recordset(${sql.json(numbered)}) as lookup (n integer, id integer, limite integer)
+    cross join lateral (
+      select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil"
+      from usuario
+      join perfil on perfil.id = "idPerfil"
+      where usuario.id = lookup.id
+      limit 1
+    ) as visto
   `
-  if (row?.alcanzable === false) throw forbidden()
-  return row
+  const found = new Map(rows.map((row) => [row.n, row]))
+  return lookups.map((_, n) => found.get(n))
 }
 
 /** A user as it is written: with the hash of the password, and the image as the host keeps it. */

@@ -1,4 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { forbidden } from '../auth/actor.js'
+import { shareEqual, shareLookups } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -7,9 +9,10 @@ import {
   CONFLICTOS,
   checkUsuarioWrite,
   deleteUsuario,
-  findUsuario,
+  findUsuarios,
   insertUsuario,
   listUsuarios,
+  type UsuarioLookup,
   updateUsuario,
 } from './queries.js'
 import {
@@ -26,6 +29,8 @@ const NO_ACTUALIZADO =
 
 const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
+  const findUsuario = shareLookups((lookups: UsuarioLookup[]) => findUsuarios(sql, lookups), 2)
+  const listPage = shareEqual((filtro: UsuarioFiltro) => listUsuarios(sql, filtro))
 
   app.get('/', {
     config: {
@@ -38,7 +43,7 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       querystring: UsuarioFiltro,
       response: { 200: Page(UsuarioVisto) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listUsuarios(sql, query)) }),
+    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
   })
 
   app.get('/:id', {
@@ -52,9 +57,11 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       params: UsuarioParams,
       response: { 200: Success(UsuarioVisto) },
     },
-    handler: async ({ actor, params }) => {
-      const data = await findUsuario(sql, actor, params.id)
+    handler: async ({ actor, sesion, params: { id } }) => {
+      const isLimited = actor.enforced && !sesion?.administrador && actor.id !== id
+      const data = await findUsuario({ id, limite: isLimited ? (sesion?.idPerfil ?? null) : null })
       if (!data) throw new Failure('notFound')
+      if (!data.alcanzable) throw forbidden()
       return success(data)
     },
   })

@@ -3,7 +3,7 @@
 import { register } from 'node:module'
 
 const SOURCE = `
-  export function shareLookups(find) {
+  export function shareSesiones(find) {
     return async (lookup) => {
       const [sesion] = await find([lookup])
       return sesion

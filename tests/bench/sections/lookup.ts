@@ -7,8 +7,8 @@ import { LOOKUP, LOOKUP_ALONE, SERVERS } from '../processes.js'
 
 /** What it is worth that session look-ups share their statements. */
 export async function lookup(bench: Bench): Promise<Section> {
-  const { shareLookups } = await import(LOOKUP)
-  assert(shareLookups, 'references/lookup-alone.js replaces a function that is there no more')
+  const { shareSesiones } = await import(LOOKUP)
+  assert(shareSesiones, 'references/lookup-alone.js replaces a function that is there no more')
   const servers = {
     service: await bench.startServer(SERVERS.service),
     reference: await bench.startServer(SERVERS.service, {

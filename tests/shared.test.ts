@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { shareEqual, shareLookups } from '../src/database/shared.js'
+
+describe('shareEqual', () => {
+  /** Counts its calls, and answers with the argument and the number of the call. */
+  function countingAsk() {
+    const calls: unknown[] = []
+    return {
+      calls,
+      ask: async (argument: { page?: number; search?: string }) => {
+        calls.push(argument)
+        await sleep(20)
+        return { argument, call: calls.length }
+      },
+    }
+  }
+
+  it('answers equal calls of one turn with one statement, and different ones each with its own', async () => {
+    const { calls, ask } = countingAsk()
+    const shared = shareEqual(ask)
+    const answers = await Promise.all([
+      shared({ page: 1 }),
+      shared({ page: 2 }),
+      shared({ page: 1 }),
+      shared({ page: 1, search: '1' }),
+    ])
+    expect(calls).toEqual([{ page: 1 }, { page: 2 }, { page: 1, search: '1' }])
+    expect(answers.map(({ argument }) => argument.page)).toEqual([1, 2, 1, 1])
+  })
+
+  it('sends a new statement for a call that comes after the statement was sent', async () => {
+    const { calls, ask } = countingAsk()
+    const shared = shareEqual(ask)
+    const first = shared({ page: 1 })
+    await sleep(5)
+    await Promise.all([first, shared({ page: 1 })])
+    expect(calls).toEqual([{ page: 1 }, { page: 1 }])
+  })
+
+  it('rejects all calls of a statement that fails, and asks again for the next call', async () => {
+    let calls = 0
+    const shared = shareEqual(async () => {
+      calls += 1
+      if (calls === 1) throw new Error('lost')
+      return calls
+    })
+    const failed = await Promise.allSettled([shared(1), shared(1)])
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(await shared(1)).toBe(2)
+  })
+})
+
+describe('shareLookups', () => {
+  it('puts the look-ups that arrive while the statements are in flight into the next one', async () => {
+    const statements: object[][] = []
+    const find = shareLookups(async (lookups: { id: number }[]) => {
+      statements.push(lookups)
+      await sleep(20)
+      return lookups.map(({ id }) => (id === 0 ? undefined : { id }))
+    }, 1)
+    const first = find({ id: 1 })
+    await sleep(5)
+    const others = await Promise.all([find({ id: 2 }), find({ id: 0 }), find({ id: 2 })])
+    expect(await first).toEqual({ id: 1 })
+    expect(others).toEqual([{ id: 2 }, undefined, { id: 2 }])
+    expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }]])
+  })
+})
