@@ -1,16 +1,18 @@
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FORBIDDEN, statusFailure, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, PNG, testApp } from './app.js'
+import {
+  addressOf,
+  ENDPOINT_NAMES,
+  endpoint,
+  FLAGS,
+  type Flag,
+  type Method,
+  SYSTEM_MODULES,
+} from './endpoints.js'
 
-const FORBIDDEN = {
-  status: 403,
-  body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
-}
-const UNAUTHENTICATED = {
-  status: 401,
-  body: { statusCode: 401, message: 'Sesión no válida o expirada' },
-}
-const ALL = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
-const SYSTEM = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS']
+/** An id that no row has. */
+const UNKNOWN_ID = 999_999
 
 const service = await testApp()
 const { app, call, sql } = service
@@ -44,7 +46,7 @@ async function makeWorld() {
     modulo('NOMINA'),
     modulo('LIBRE'),
   ])
-  for (const name of SYSTEM) await grant(propio, await moduloId(name), ...ALL)
+  for (const name of SYSTEM_MODULES) await grant(propio, await moduloId(name), ...FLAGS)
   await grant(propio, ventas, 'bitConsulta', 'bitEditar')
   await grant(debil, ventas, 'bitConsulta')
   await grant(fuerte, nomina, 'bitConsulta')
@@ -63,8 +65,8 @@ async function moduloId(name: string) {
   return row?.id as number
 }
 
-async function grant(idPerfil: number, idModulo: number, ...flags: string[]) {
-  const row = Object.fromEntries(ALL.map((flag) => [flag, flags.includes(flag)]))
+async function grant(idPerfil: number, idModulo: number, ...flags: Flag[]) {
+  const row = Object.fromEntries(FLAGS.map((flag) => [flag, flags.includes(flag)]))
   const [created] = await sql<{ id: number }[]>`
     insert into permisos_perfil ${sql({ idPerfil, idModulo, ...row })} returning id`
   return created?.id as number
@@ -75,10 +77,8 @@ async function revoke(idPerfil: number, name: string, flag: string) {
     where "idPerfil" = ${idPerfil} and "idModulo" = ${await moduloId(name)}`
 }
 
-const attack = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) => {
-  const answer = await call(method, url, body, { token: world.token })
-  return { status: answer.status, body: answer.body }
-}
+const attack = async (method: Method, url: string, body?: unknown) =>
+  withoutHeaders(await call(method, url, body, { token: world.token }))
 
 /** Everything that a request could have changed. */
 const snapshot = () =>
@@ -90,11 +90,7 @@ const snapshot = () =>
   ]).then((tables) => JSON.stringify(tables))
 
 /** Refused with the one 403, and nothing is changed. */
-async function expectRefused(
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-  url: string,
-  body?: unknown,
-) {
+async function expectRefused(method: Method, url: string, body?: unknown) {
   const before = await snapshot()
   expect(await attack(method, url, body)).toEqual(FORBIDDEN)
   expect(await snapshot()).toBe(before)
@@ -113,64 +109,53 @@ beforeEach(async () => {
 })
 
 describe('what each endpoint needs', () => {
-  const NEEDS: [string, string, string][] = [
-    ['GET', '/api/permisos', 'PERMISOS bitConsulta'],
-    ['GET', '/api/permisos/por-perfil/:perfil', 'PERMISOS bitConsulta'],
-    ['GET', '/api/permisos/mis-permisos/:perfil', 'PERMISOS bitConsulta'],
-    ['POST', '/api/permisos', 'PERMISOS bitAgregar'],
-    ['PUT', '/api/permisos/999999', 'PERMISOS bitEditar'],
-    ['POST', '/api/permisos/guardar-matriz', 'PERMISOS bitEditar'],
-    ['DELETE', '/api/permisos/999999', 'PERMISOS bitEliminar'],
-    ['GET', '/api/perfil', 'PERFIL bitConsulta'],
-    ['PUT', '/api/perfil/999999', 'PERFIL bitEditar'],
-    ['GET', '/api/modulo', 'MODULO bitConsulta'],
-    ['POST', '/api/modulo', 'MODULO bitAgregar'],
-    ['PUT', '/api/modulo/999999', 'MODULO bitEditar'],
-    ['POST', '/api/usuario', 'USUARIO bitAgregar'],
-    ['PUT', '/api/usuario/999999', 'USUARIO bitEditar'],
-    ['GET', '/api/usuario', 'USUARIO bitConsulta'],
-    ['GET', '/api/usuario/999999', 'USUARIO bitDetalle'],
-    ['DELETE', '/api/usuario/999999', 'USUARIO bitEliminar'],
-    ['POST', '/api/perfil', 'PERFIL bitAgregar'],
-    ['DELETE', '/api/perfil/999999', 'PERFIL bitEliminar'],
-    ['DELETE', '/api/modulo/999999', 'MODULO bitEliminar'],
-  ]
+  const NEEDS = ENDPOINT_NAMES.map((name) => [name, endpoint(name).needs] as const)
+  const GUARDED = NEEDS.filter(([, needs]) => needs !== 'nothing' && needs !== 'session')
+  const OPEN = ENDPOINT_NAMES.filter(
+    (name) =>
+      endpoint(name).isOpenToOwner ||
+      (name.startsWith('GET') && endpoint(name).needs === 'session'),
+  )
 
-  it.each(NEEDS)('%s %s: %s', async (method, url, needed) => {
-    const [modulo = '', accion = ''] = needed.split(' ')
-    const path = url.replace(':perfil', String(world.debil))
-    const request = [method as 'GET', path, method === 'GET' ? undefined : {}] as const
+  it.each(GUARDED)('%s answers 403 to a profile without %s', async (name, needs) => {
+    const [modulo = '', accion = ''] = needs.split(' ')
+    const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.debil : UNKNOWN_ID)
+    const request = [method, url, method === 'GET' ? undefined : {}] as const
 
     expect((await attack(...request)).status).not.toBe(403)
     await revoke(world.propio, modulo, accion)
     expect(await attack(...request)).toEqual(FORBIDDEN)
   })
 
-  it('lets every session read the short lists, its own permission map and its own user', async () => {
+  it.each(OPEN)('%s answers 200 to every user, about the own record', async (name) => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
-    for (const url of [
-      '/api/perfil/list',
-      '/api/modulo/list',
-      `/api/permisos/mis-permisos/${world.propio}`,
-      `/api/usuario/${world.yo}`,
-    ]) {
-      expect(await attack('GET', url)).toMatchObject({ status: 200, body: { success: true } })
+    const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.propio : world.yo)
+    expect(await attack(method, url)).toMatchObject({ status: 200, body: { success: true } })
+  })
+
+  it('has every endpoint of the OpenAPI document in the table of endpoints', async () => {
+    expect((await listRoutes()).toSorted()).toEqual(ENDPOINT_NAMES.toSorted())
+  })
+
+  it('answers 401 without a session at every endpoint but the login', async () => {
+    const guarded = NEEDS.filter(([, needs]) => needs !== 'nothing').map(([name]) => name)
+    expect(guarded.length).toBeGreaterThan(20)
+    for (const name of guarded) {
+      const { method, url } = addressOf(name, 1)
+      const answer = await call(method, url, undefined, { token: null })
+      expect({ name, ...withoutHeaders(answer) }).toEqual({ name, ...UNAUTHENTICATED })
     }
   })
 
-  it('is a session at least for every route there is but the login', async () => {
+  /** Returns the method and path of every operation of the document, as the table writes them. */
+  async function listRoutes() {
     const { paths } = (await call('GET', '/docs/json')).body
-    const routes = Object.entries<object>(paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => [method.toUpperCase(), path] as const),
+    return Object.entries<object>(paths).flatMap(([path, item]) =>
+      Object.keys(item).map(
+        (method) => `${method.toUpperCase()} ${path.replace(/{(\w+)}/, ':$1')}`,
+      ),
     )
-    expect(routes.length).toBeGreaterThan(20)
-    for (const [method, path] of routes) {
-      if (path === '/api/auth/login') continue
-      const url = path.replace(/{\w+}/, '1')
-      const { status, body } = await call(method as 'GET', url, undefined, { token: null })
-      expect({ method, path, status, body }).toEqual({ method, path, ...UNAUTHENTICATED })
-    }
-  })
+  }
 })
 
 describe('rule 1: permission records', () => {
@@ -231,7 +216,7 @@ describe('rule 1: permission records', () => {
       select id from permisos_perfil where "idPerfil" = ${fuerte}`
     const [mio] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${debil}`
-    const unknown = { statusCode: 400, message: 'El perfil o el módulo no existe' }
+    const unknown = statusFailure(400, 'El perfil o el módulo no existe')
 
     for (const [method, url] of [
       ['POST', '/api/permisos'],
@@ -243,7 +228,7 @@ describe('rule 1: permission records', () => {
         { idPerfil: debil, idModulo: 999_999, bitConsulta: true },
         { idPerfil: 999_999, idModulo: ventas, bitEliminar: true },
       ])
-        expect(await attack(method, url, permiso)).toEqual({ status: 400, body: unknown })
+        expect(await attack(method, url, permiso)).toEqual(unknown)
     }
 
     const beyond = { idPerfil: debil, idModulo: ventas, bitEliminar: true }
@@ -503,6 +488,6 @@ describe('AUTHORIZATION=client', () => {
       })
     }
     const nobody = await open.call('GET', '/api/permisos', undefined, { token: null })
-    expect({ status: nobody.status, body: nobody.body }).toEqual(UNAUTHENTICATED)
+    expect(withoutHeaders(nobody)).toEqual(UNAUTHENTICATED)
   })
 })

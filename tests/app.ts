@@ -8,6 +8,7 @@ import { loadConfig } from '../src/config.js'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { ensureAdministrador } from '../src/usuario/administrador.js'
+import type { AnswerWithHeaders } from './answers.js'
 import { closeAtEnd } from './cleanup.js'
 import { databaseUrl } from './postgres.js'
 
@@ -37,12 +38,6 @@ export const API_HEADERS = {
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-}
-
-export interface Answer {
-  status: number
-  body: any
-  headers: Record<string, unknown>
 }
 
 /** A pooler in front of the server, for the service's own connections. */
@@ -102,7 +97,7 @@ export async function testApp(env: Record<string, string> = {}) {
     url: string,
     body?: unknown,
     { token = adminToken, headers = {} }: { token?: string | null; headers?: object } = {},
-  ): Promise<Answer> {
+  ): Promise<AnswerWithHeaders> {
     const response = await app.inject({
       method,
       url,

@@ -3,16 +3,24 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { json, text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import {
+  DELETED,
+  NOT_UPDATED,
+  statusFailure,
+  successFailure,
+  TOO_LARGE,
+  UNAUTHENTICATED,
+  withoutHeaders,
+} from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
-import { A, B, NOT_UPDATED } from './endpoints.js'
+import { addressOf, ENDPOINT_NAMES, endpoint } from './endpoints.js'
 
 const MIB = 1024 * 1024
 
-const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
-const MALFORMED = A(400, 'El cuerpo no es JSON válido')
-const UNSUPPORTED = A(415, 'El tipo de contenido debe ser application/json')
-const UNREADABLE = A(400, 'La petición no es válida')
-const NO_SESSION = A(401, 'Sesión no válida o expirada')
+const IMAGE_TOO_LARGE = statusFailure(500, 'La imagen es demasiado grande')
+const MALFORMED = statusFailure(400, 'El cuerpo no es JSON válido')
+const UNSUPPORTED = statusFailure(415, 'El tipo de contenido debe ser application/json')
+const UNREADABLE = statusFailure(400, 'La petición no es válida')
 
 const test = await testApp({ BODY_LIMIT_MIB: '1' })
 const address = await test.app.listen({ host: '127.0.0.1', port: 0 })
@@ -48,23 +56,8 @@ const large = (bytes: number) => {
   return body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
 }
 
-/** Every endpoint that takes a body, with its answers to none of its fields and to too many bytes. */
-const ENDPOINTS = [
-  ['POST', '/api/auth/login', A(400, 'Fallo en la validación del captcha.'), TOO_LARGE],
-  ['POST', '/api/permisos', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
-  ['PUT', '/api/permisos/1', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
-  ['POST', '/api/permisos/guardar-matriz', A(400, 'ID de perfil requerido'), TOO_LARGE],
-  ['PUT', '/api/perfil/1', A(400, 'El nombre es obligatorio'), TOO_LARGE],
-  ['POST', '/api/modulo', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
-  ['PUT', '/api/modulo/1', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
-  [
-    'POST',
-    '/api/usuario',
-    A(400, 'El campo strNombreUsuario es obligatorio'),
-    A(500, 'La imagen es demasiado grande'),
-  ],
-  ['PUT', '/api/usuario/1', A(400, 'El campo strNombreUsuario es obligatorio'), NOT_UPDATED],
-] as const
+/** Every endpoint that needs a body. */
+const BODY_ENDPOINTS = ENDPOINT_NAMES.filter((name) => endpoint(name).withoutFields)
 
 const WITHOUT_FIELDS = [
   ...['', 'null', '[]', '"x"', '1', 'true', '{}', '[[[{}]]]', '{"otra":1e400,"otra":{}}'],
@@ -82,14 +75,16 @@ const NO_JSON = [
 ]
 const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
 
-describe.each(ENDPOINTS)('%s %s', (method, path, ofNothing, tooLarge) => {
+describe.each(BODY_ENDPOINTS)('%s', (name) => {
+  const { method, url: path } = addressOf(name)
+  const { withoutFields, tooLarge } = endpoint(name)
+
   it.each(WITHOUT_FIELDS)('finds none of its fields in %.40s', async (body) => {
-    expect(await send(method, path, body)).toEqual(ofNothing)
+    expect(await send(method, path, body)).toEqual(withoutFields)
   })
 
   it('without a body is as with one that has no fields', async () => {
-    const { status, body } = await test.call(method, path)
-    expect({ status, body }).toEqual(ofNothing)
+    expect(withoutHeaders(await test.call(method, path))).toEqual(withoutFields)
   })
 
   it('takes nothing but JSON', async () => {
@@ -116,7 +111,7 @@ describe('a large body', () => {
     for (const chunked of [false, true]) {
       const body = large(MIB - 1)
       const perfil = '/api/perfil/1'
-      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(NO_SESSION)
+      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(UNAUTHENTICATED)
       expect(await send('PUT', perfil, body, { chunked, type: 'text/csv' })).toEqual(UNSUPPORTED)
     }
   })
@@ -142,7 +137,7 @@ describe('a large body', () => {
     ['POST', '/api/permisos/guardar-matriz', MIB],
     ['POST', '/api/usuario', MIB],
   ] as const)('of %s %s may have %i bytes and no more', async (method, path, limit) => {
-    const tooLarge = path === '/api/usuario' ? A(500, 'La imagen es demasiado grande') : TOO_LARGE
+    const tooLarge = path === '/api/usuario' ? IMAGE_TOO_LARGE : TOO_LARGE
     expect(await send(method, path, large(limit))).not.toEqual(tooLarge)
     expect(await send(method, path, large(limit + 1))).toEqual(tooLarge)
   })
@@ -150,28 +145,27 @@ describe('a large body', () => {
   it('beyond every bound leaves the service as it was, whatever its sender sees', async () => {
     const sent = send('PUT', '/api/perfil/1', large(40 * MIB))
     expect(await sent.catch(() => TOO_LARGE)).toEqual(TOO_LARGE)
-    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(A(400, 'El nombre es obligatorio'))
+    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(
+      statusFailure(400, 'El nombre es obligatorio'),
+    )
   })
 })
 
 it.each([
-  ['/api/permisos/x', A(400, 'ID de permiso inválido')],
-  ['/api/perfil/x', A(400, 'ID de perfil inválido')],
-  ['/api/modulo/x', B(200, 'ID de módulo inválido.')],
-  ['/api/usuario/x', A(400, 'ID de usuario inválido')],
+  ['/api/permisos/x', statusFailure(400, 'ID de permiso inválido')],
+  ['/api/perfil/x', statusFailure(400, 'ID de perfil inválido')],
+  ['/api/modulo/x', successFailure(200, 'ID de módulo inválido.')],
+  ['/api/usuario/x', statusFailure(400, 'ID de usuario inválido')],
 ] as const)('PUT %s is told of its path before its body', async (path, wrongPath) => {
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
   expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
   expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
   expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
-  expect(await send('PUT', path, '{', { session: false })).toEqual(NO_SESSION)
+  expect(await send('PUT', path, '{', { session: false })).toEqual(UNAUTHENTICATED)
 })
 
 it('a DELETE with a JSON content type and no body is fine', async () => {
-  expect(await send('DELETE', '/api/permisos/999', '')).toEqual({
-    status: 200,
-    body: { success: true, message: 'Eliminado correctamente' },
-  })
+  expect(await send('DELETE', '/api/permisos/999', '')).toEqual(DELETED)
 })
 
 describe('a request that cannot be read', () => {

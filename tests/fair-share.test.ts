@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { BUSY } from './answers.js'
 import { testApp } from './app.js'
-import { BUSY } from './endpoints.js'
 import { addSessions } from './sessions.js'
 
 const POOL_MAX = 4

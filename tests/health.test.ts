@@ -1,13 +1,11 @@
 import { expect, it } from 'vitest'
+import { NOT_READY, READY, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { NOT_READY, READY } from './endpoints.js'
 
 const { app, call, login } = await testApp({ DATABASE_POOL_MAX: '1' })
 
-const ask = async (url: string) => {
-  const { status, body } = await call('GET', url, undefined, { token: null })
-  return { status, body }
-}
+const ask = async (url: string) =>
+  withoutHeaders(await call('GET', url, undefined, { token: null }))
 
 it('is told to anybody', async () => {
   expect(await ask('/health/live')).toEqual(READY)

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { AnswerWithHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { type Operation, operationsOf, unroutedOf } from './hostile/document.js'
-import { type Answer, type Request, requestsFor, send } from './hostile/requests.js'
+import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
 /** How many requests to send, at least, and the seed that repeats a run. */
@@ -55,7 +56,11 @@ async function answerAll(requests: Request[]) {
 }
 
 /** What is wrong with the answer; undefined where nothing is. */
-function faultOf({ operation, method, caller }: Request, answer: Answer, changed: boolean) {
+function faultOf(
+  { operation, method, caller }: Request,
+  answer: AnswerWithHeaders<string>,
+  changed: boolean,
+) {
   const { status, headers, body } = answer
   const value = parse(body)
   const refused = status >= 400 || value?.success === false

@@ -3,12 +3,13 @@ import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { INTERNAL, NOT_UPDATED, statusFailure, withoutHeaders } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { closeAtEnd, serve } from './cleanup.js'
-import { A, INTERNAL, NOT_UPDATED, usuario } from './endpoints.js'
+import { usuario } from './endpoints.js'
 
-const NOT_UPLOADED = A(500, 'No se pudo subir la imagen')
-const EMAIL_TAKEN = A(500, 'El correo electrónico ya está registrado')
+const NOT_UPLOADED = statusFailure(500, 'No se pudo subir la imagen')
+const EMAIL_TAKEN = statusFailure(500, 'El correo electrónico ya está registrado')
 
 type Service = Awaited<ReturnType<typeof testApp>>
 
@@ -17,8 +18,7 @@ const cloudinaryUrl = (address: string) =>
 
 async function send(service: Service, method: 'POST' | 'PUT', id: number | '', body: object) {
   const url = id === '' ? '/api/usuario' : `/api/usuario/${id}`
-  const answer = await service.call(method, url, body)
-  return { status: answer.status, body: answer.body }
+  return withoutHeaders(await service.call(method, url, body))
 }
 
 const imagenBase64 = PNG

@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
+import { BUSY } from './answers.js'
 import { testApp } from './app.js'
 import { during } from './during.js'
-import { BUSY } from './endpoints.js'
 import { addSessions } from './sessions.js'
 
 const MAX_IN_FLIGHT = 400

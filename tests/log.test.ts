@@ -4,9 +4,9 @@ import { hostname } from 'node:os'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
-import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
+import { type AnswerWithHeaders, FORBIDDEN } from './answers.js'
+import { ADMIN, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
-import { A } from './endpoints.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
 const BAD_PASSWORD = 'contraseña-mala'
@@ -19,7 +19,7 @@ type Service = Awaited<ReturnType<typeof testApp>>
 type Line = Record<string, unknown>
 
 const test = await testApp({ LOG_LEVEL: 'trace' })
-const answers: Answer[] = []
+const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
 
@@ -31,7 +31,7 @@ const lines = (): Line[] =>
     .map((line) => JSON.parse(line))
 
 /** A request whose answer is kept for the checks below. */
-async function call(...request: Parameters<Service['call']>): Promise<Answer> {
+async function call(...request: Parameters<Service['call']>): Promise<AnswerWithHeaders> {
   const answer = await test.call(...request)
   answers.push(answer)
   if (answer.body?.data?.strPwd) hashes.push(answer.body.data.strPwd)
@@ -142,7 +142,7 @@ describe('the log', () => {
   })
 
   it('says of a request what was asked and how it ended, without its query', () => {
-    const { headers } = answers.findLast(({ status }) => status === 404) as Answer
+    const { headers } = answers.findLast(({ status }) => status === 404) as AnswerWithHeaders
     const [line] = lines().filter(({ reqId }) => reqId === headers['x-request-id'])
     expect(line).toEqual({
       level: 30,
@@ -183,7 +183,7 @@ describe('the log', () => {
   })
 
   it('tells an unexpected failure with its cause, and its request', () => {
-    const { headers } = answers.findLast(({ status }) => status === 500) as Answer
+    const { headers } = answers.findLast(({ status }) => status === 500) as AnswerWithHeaders
     const errors = lines().filter(({ level }) => Number(level) >= 50)
     expect(errors).toContainEqual({
       level: 50,
@@ -209,7 +209,7 @@ describe('the audit', () => {
   const who = { id: 1, nombre: ADMIN.strNombreUsuario, idPerfil: 1, perfil: 'ADMINISTRADOR' }
 
   /** The audit line of the request that was answered with these headers. */
-  const lineOf = ({ headers }: Answer) =>
+  const lineOf = ({ headers }: AnswerWithHeaders) =>
     lines().find(({ msg, reqId }) => msg === 'audit' && reqId === headers['x-request-id'])
 
   it('says who wrote what, and how it ended', async () => {
@@ -304,7 +304,7 @@ describe('the audit', () => {
     const token = await test.login('poca', PASSWORD)
     const lacks = async (...sent: Parameters<typeof ask>) => {
       const answer = await ask(...sent)
-      expect(answer).toMatchObject(A(403, 'No tiene permiso para realizar esta acción'))
+      expect(answer).toMatchObject(FORBIDDEN)
       const line = lineOf(answer)
       expect(line).toMatchObject({ who: { nombre: 'poca' }, outcome: 'forbidden', status: 403 })
       return line?.needs

@@ -3,16 +3,17 @@ import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { serve } from './cleanup.js'
-import { A, usuario } from './endpoints.js'
+import { usuario } from './endpoints.js'
 
-const REJECTED = A(400, 'Fallo en la validación del captcha.')
-const UNAVAILABLE = A(503, 'El servicio de validación del captcha no está disponible.')
-const NO_CREDENTIALS = A(400, 'Usuario y contraseña son obligatorios')
-const NO_USER = A(401, 'El usuario no existe o su estado es the service.')
-const WRONG_PASSWORD = A(401, 'Usuario o contraseña incorrectos.')
-const TOO_MANY = A(429, 'Demasiados intentos. Intente de nuevo más tarde.')
+const REJECTED = statusFailure(400, 'Fallo en la validación del captcha.')
+const UNAVAILABLE = statusFailure(503, 'El servicio de validación del captcha no está disponible.')
+const NO_CREDENTIALS = statusFailure(400, 'Usuario y contraseña son obligatorios')
+const NO_USER = statusFailure(401, 'El usuario no existe o su estado es the service.')
+const WRONG_PASSWORD = statusFailure(401, 'Usuario o contraseña incorrectos.')
+const TOO_MANY = statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.')
 
 const service = await testApp()
 const { call, login, captcha } = service
@@ -21,8 +22,7 @@ const credentials = (changes: object = {}) => ({ ...ADMIN, captchaToken: 'humano
 
 const attempt = async (changes: object = {}, through = service) => {
   const url = '/api/auth/login'
-  const { status, body } = await through.call('POST', url, credentials(changes), { token: null })
-  return { status, body }
+  return withoutHeaders(await through.call('POST', url, credentials(changes), { token: null }))
 }
 
 it('signs a token of 8 hours with HS256, and sets no cookie', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { FORBIDDEN, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
 const one = await testApp()
@@ -86,16 +87,7 @@ describe('the own map', () => {
     })
   const ask = async (id = idPerfil) => {
     const path = `/api/permisos/mis-permisos/${id}`
-    const { status, body } = await one.call('GET', path, undefined, { token })
-    return { status, body }
-  }
-  const NO_SESSION = {
-    status: 401,
-    body: { statusCode: 401, message: 'Sesión no válida o expirada' },
-  }
-  const FORBIDDEN = {
-    status: 403,
-    body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
+    return withoutHeaders(await one.call('GET', path, undefined, { token }))
   }
   const EMPTY = { status: 200, body: { success: true, permisos: {} } }
 
@@ -116,12 +108,12 @@ describe('the own map', () => {
 
   it('is for nobody who has been made inactive', async () => {
     expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
-    expect(await ask()).toEqual(NO_SESSION)
+    expect(await ask()).toEqual(UNAUTHENTICATED)
   })
 
   it('is for no session that has been ended', async () => {
     await one.call('POST', '/api/auth/logout', undefined, { token })
-    expect(await ask()).toEqual(NO_SESSION)
+    expect(await ask()).toEqual(UNAUTHENTICATED)
     token = await one.login(user.strNombreUsuario, 'x')
     expect(await ask()).toEqual(EMPTY)
   })

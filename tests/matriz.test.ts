@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, testApp } from './app.js'
+import { DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
+import { testApp } from './app.js'
+import { FLAGS } from './endpoints.js'
 
 const WRITERS = 16
 const READERS = 4
 const ROUNDS = 12
-const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+const PERMISOS_URL = '/api/permisos'
 
 let test: Awaited<ReturnType<typeof testApp>>
 let modulos: { id: number; strNombreModulo: string }[]
@@ -53,8 +55,7 @@ const mapa = (n: number) =>
     ]),
   )
 
-const ALL = { success: true, message: 'Matriz actualizada correctamente' }
-const OF_ADMINISTRADOR = () =>
+const mapaDeAdministrador = () =>
   Object.fromEntries(
     modulos.map(({ strNombreModulo: nombreModulo }) => [
       nombreModulo,
@@ -70,13 +71,13 @@ const key = (map: Record<string, object>) =>
       .sort(),
   )
 
-const plain = ({ status, body }: Answer) => ({ status, body })
-
 const save = (idPerfil: number, n: number) =>
-  test.call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: entradas(n) }).then(plain)
+  test
+    .call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: entradas(n) })
+    .then(withoutHeaders)
 
 const read = (idPerfil: number) =>
-  test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(plain)
+  test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(withoutHeaders)
 
 /** Runs `write` in WRITERS loops beside READERS loops of mis-permisos; gives all the answers. */
 async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
@@ -106,7 +107,7 @@ describe('concurrent writers of one matrix', () => {
       save(idPerfil, ofWriter(writer, round)),
     )
 
-    expect(writes).toEqual(Array(WRITERS * ROUNDS).fill({ status: 200, body: ALL }))
+    expect(writes).toEqual(Array(WRITERS * ROUNDS).fill(MATRIX_REPLACED))
     const submitted = new Set(Array.from({ length: 31 }, (_, n) => key(mapa(n + 1))))
     expect(submitted.size).toBe(31)
     expect(reads.length).toBeGreaterThan(READERS)
@@ -135,31 +136,29 @@ describe('concurrent writers of one matrix', () => {
       const kind = writer % 8
       const other = modulos[(writer + round) % modulos.length]?.id
       if (kind === 0) return save(idPerfil, 1 + ((writer + round) % 31))
-      if (kind <= 2) return plain(await test.call('POST', URL, { idPerfil, idModulo: other }))
+      if (kind <= 2)
+        return withoutHeaders(await test.call('POST', PERMISOS_URL, { idPerfil, idModulo: other }))
       const { id, idModulo } = await anyRow(writer + round)
-      if (kind === 3) return plain(await test.call('DELETE', `${URL}/${id}`))
+      if (kind === 3) return withoutHeaders(await test.call('DELETE', `${PERMISOS_URL}/${id}`))
       const edited = { idPerfil, idModulo: kind === 4 ? other : idModulo, ...flags(7) }
-      return plain(await test.call('PUT', `${URL}/${id}`, edited))
+      return withoutHeaders(await test.call('PUT', `${PERMISOS_URL}/${id}`, edited))
     })
 
     const record = { id: expect.any(Number), idPerfil, idModulo: expect.any(Number) }
     const allowed = [
-      { status: 200, body: ALL },
-      { status: 200, body: { success: true, message: 'Eliminado correctamente' } },
+      MATRIX_REPLACED,
+      DELETED,
       { status: 200, body: { success: true, data: { ...record, ...flags(0) } } },
       { status: 200, body: { success: true, data: { ...record, ...flags(7) } } },
-      {
-        status: 409,
-        body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },
-      },
-      { status: 404, body: { statusCode: 404, message: 'Permiso no encontrado' } },
+      statusFailure(409, 'El perfil ya tiene permisos sobre ese módulo'),
+      statusFailure(404, 'Permiso no encontrado'),
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)
     // Each kind of write came through at least once, so that there was a dispute.
     for (const answer of allowed.slice(0, 4)) expect(writes).toContainEqual(answer)
 
-    expect(await save(idPerfil, 5)).toEqual({ status: 200, body: ALL })
+    expect(await save(idPerfil, 5)).toEqual(MATRIX_REPLACED)
     expect(await read(idPerfil)).toEqual({
       status: 200,
       body: { success: true, permisos: mapa(5) },
@@ -170,7 +169,7 @@ describe('concurrent writers of one matrix', () => {
     const idPerfil = await insertPerfil('Ocupado')
     let isRenamed = false
     const writers = Array.from({ length: WRITERS }, async () => {
-      while (!isRenamed) expect(await save(idPerfil, 3)).toEqual({ status: 200, body: ALL })
+      while (!isRenamed) expect(await save(idPerfil, 3)).toEqual(MATRIX_REPLACED)
     })
     const { id = 0, strNombreModulo } = modulos.at(-1) ?? {}
     for (const name of ['OTRO', strNombreModulo]) {
@@ -190,17 +189,17 @@ describe('concurrent writers of one matrix', () => {
     const { writes, reads } = await contend(idPerfil, async (writer, round) => {
       if (writer % 2 === 0) return save(idPerfil, 1 + ((writer + round) % 31))
       const url = `/api/perfil/${idPerfil}`
-      return plain(await test.call('PUT', url, perfil((writer + round) % 4 < 2)))
+      return withoutHeaders(await test.call('PUT', url, perfil((writer + round) % 4 < 2)))
     })
 
     const allowed = [
-      { status: 200, body: ALL },
+      MATRIX_REPLACED,
       { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(true) } } },
       { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(false) } } },
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     const whole = new Set(
-      [{}, OF_ADMINISTRADOR(), ...Array.from({ length: 31 }, (_, n) => mapa(n + 1))].map(key),
+      [{}, mapaDeAdministrador(), ...Array.from({ length: 31 }, (_, n) => mapa(n + 1))].map(key),
     )
     const strange = [...reads, await read(idPerfil)].filter(
       ({ status, body }) => status !== 200 || !whole.has(key(body.permisos)),
@@ -215,7 +214,7 @@ describe('records that move between two profiles in both directions at once', ()
     const rows = await Promise.all(
       modulos.map(async ({ id: idModulo }, index) => {
         const idPerfil = perfiles[index % 2]
-        return (await test.call('POST', URL, { idPerfil, idModulo })).body.data
+        return (await test.call('POST', PERMISOS_URL, { idPerfil, idModulo })).body.data
       }),
     )
     const answers = await Promise.all(
@@ -223,7 +222,7 @@ describe('records that move between two profiles in both directions at once', ()
         const moves = []
         for (let round = 1; round <= 25; round++) {
           const target = { idPerfil: perfiles[(index + round) % 2], idModulo }
-          const answer = plain(await test.call('PUT', `${URL}/${id}`, target))
+          const answer = withoutHeaders(await test.call('PUT', `${PERMISOS_URL}/${id}`, target))
           moves.push({ answer, expected: { id, ...target, ...flags(0) } })
         }
         return moves
@@ -235,5 +234,3 @@ describe('records that move between two profiles in both directions at once', ()
     )
   })
 })
-
-const URL = '/api/permisos'

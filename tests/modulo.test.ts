@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { DELETED, successFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { B } from './endpoints.js'
 
 const { call, readLog, sql } = await testApp()
 
@@ -78,11 +78,7 @@ it('names are counted as they are stored', async () => {
 })
 
 describe('DELETE /api/modulo/:id', () => {
-  const remove = async (id: unknown) => {
-    const { status, body } = await call('DELETE', `/api/modulo/${id}`)
-    return { status, body }
-  }
-  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
+  const remove = async (id: unknown) => withoutHeaders(await call('DELETE', `/api/modulo/${id}`))
   const create = async (strNombreModulo: string) =>
     (await call('POST', '/api/modulo', { strNombreModulo })).body.data.id
   const replace = (idPerfil: number, ...idModulos: number[]) =>
@@ -94,7 +90,7 @@ describe('DELETE /api/modulo/:id', () => {
   it('deletes a module with its records', async () => {
     const id = await create('fugaz')
     await replace(1, id)
-    for (const _again of [1, 2]) expect(await remove(id)).toEqual(ELIMINADO)
+    for (const _again of [1, 2]) expect(await remove(id)).toEqual(DELETED)
     expect((await get('/api/permisos/por-perfil/1')).data).toEqual([])
   })
 
@@ -102,7 +98,7 @@ describe('DELETE /api/modulo/:id', () => {
     ['x', 'ID de módulo inválido.'],
     [4, 'No se puede eliminar un módulo del sistema.'],
   ])('refuses %s', async (id, message) => {
-    expect(await remove(id)).toEqual(B(200, message))
+    expect(await remove(id)).toEqual(successFailure(200, message))
   })
 
   it('does not deadlock with replaces that name the module', async () => {
@@ -112,7 +108,7 @@ describe('DELETE /api/modulo/:id', () => {
       remove(id),
       ...Array.from({ length: 24 }, (_, i) => replace(i % 2 ? body.data.id : 1, id, 2)),
     ])
-    expect(deleted).toEqual(ELIMINADO)
+    expect(deleted).toEqual(DELETED)
     expect(readLog()).not.toContain('deadlock')
   })
 })

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { A, ALL, usuario } from './endpoints.js'
+import { ALL, endpoint, usuario } from './endpoints.js'
 
 const { call, sql } = await testApp()
 
@@ -109,18 +110,15 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
       bitAdministrador: true,
     })
     await sql`alter table permisos_perfil drop constraint roto`
-    const message = 'Ocurrió un error interno al actualizar el perfil'
-    expect({ status, body }).toEqual({ status: 500, body: { statusCode: 500, message } })
+    expect({ status, body }).toEqual(endpoint('PUT /api/perfil/:id').unexpected)
     expect(await permisos()).toEqual(before)
     expect((await get('/api/perfil/list')).data).toContainEqual({ id, strNombrePerfil: 'Ventas' })
   })
 })
 
 describe('POST and DELETE /api/perfil', () => {
-  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
   const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
-    const answer = await call(method, path, body)
-    return { status: answer.status, body: answer.body }
+    return withoutHeaders(await call(method, path, body))
   }
   const create = async (body: object) => (await send('POST', '/api/perfil', body)).body.data
 
@@ -145,7 +143,7 @@ describe('POST and DELETE /api/perfil', () => {
       'El campo bitAdministrador debe ser booleano',
     ],
   ])('refuses %j', async (body, message) => {
-    expect(await send('POST', '/api/perfil', body)).toEqual(A(400, message))
+    expect(await send('POST', '/api/perfil', body)).toEqual(statusFailure(400, message))
   })
 
   it('deletes a profile with its records, unless users have it', async () => {
@@ -153,11 +151,15 @@ describe('POST and DELETE /api/perfil', () => {
     await call('POST', '/api/permisos', { idPerfil: id, idModulo: 3 })
     const user = await call('POST', '/api/usuario', usuario('ana', { idPerfil: id }))
     const url = `/api/perfil/${id}`
-    expect(await send('DELETE', url)).toEqual(A(409, 'El perfil está asignado a usuarios'))
+    expect(await send('DELETE', url)).toEqual(
+      statusFailure(409, 'El perfil está asignado a usuarios'),
+    )
     await call('DELETE', `/api/usuario/${user.body.data.id}`)
-    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(ELIMINADO)
+    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(DELETED)
     expect((await get(`/api/permisos/por-perfil/${id}`)).data).toEqual([])
-    expect(await send('DELETE', '/api/perfil/x')).toEqual(A(400, 'ID de perfil inválido'))
+    expect(await send('DELETE', '/api/perfil/x')).toEqual(
+      statusFailure(400, 'ID de perfil inválido'),
+    )
   })
 
   it('leaves no user without a profile when both are asked for at once', async () => {

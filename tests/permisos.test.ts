@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
+import { FLAGS } from './endpoints.js'
 
 const { call, sql } = await testApp()
 await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
@@ -14,9 +16,8 @@ const get = async (path: string) => {
 }
 const insert = (...keys: [idPerfil: number, idModulo: number][]) =>
   sql`insert into permisos_perfil ${sql(keys.map(([idPerfil, idModulo]) => ({ idPerfil, idModulo })))}`
-const GRANTS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle'] as const
 const flags = (granted: number) =>
-  Object.fromEntries(GRANTS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
+  Object.fromEntries(FLAGS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
 
 describe('GET /api/permisos', () => {
   it('has one page when there is nothing', async () => {
@@ -47,7 +48,7 @@ describe('GET /api/permisos', () => {
 })
 
 it('each flag is kept in its own place', async () => {
-  for (const bit of GRANTS.keys()) {
+  for (const bit of FLAGS.keys()) {
     const record = { idPerfil: 2, idModulo: bit + 1, ...flags(1 << bit) }
     const { body } = await call('POST', '/api/permisos', record)
     expect(body).toEqual({ success: true, data: { id: bit + 1, ...record } })
@@ -60,21 +61,14 @@ it('each flag is kept in its own place', async () => {
 it('a deleted record is gone, and its neighbours are not', async () => {
   await insert([2, 1], [2, 2])
   for (let times = 0; times < 2; times++) {
-    const { status, body } = await call('DELETE', '/api/permisos/1')
-    const message = 'Eliminado correctamente'
-    expect({ status, body }).toEqual({ status: 200, body: { success: true, message } })
+    expect(withoutHeaders(await call('DELETE', '/api/permisos/1'))).toEqual(DELETED)
   }
   expect((await get('/api/permisos')).data.map(({ id }: { id: number }) => id)).toEqual([2])
 })
 
 describe('POST /api/permisos/guardar-matriz', () => {
-  const DONE = {
-    status: 200,
-    body: { success: true, message: 'Matriz actualizada correctamente' },
-  }
   const save = async (body: object) => {
-    const { status, body: answer } = await call('POST', '/api/permisos/guardar-matriz', body)
-    return { status, body: answer }
+    return withoutHeaders(await call('POST', '/api/permisos/guardar-matriz', body))
   }
   const matrix = async (idPerfil: number) =>
     (await get(`/api/permisos/por-perfil/${idPerfil}`)).data.map(
@@ -85,7 +79,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
   it('replaces the records of that profile alone', async () => {
     const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flags(1 << bit) }))
-    expect(await save({ idPerfil: 2, permisos })).toEqual(DONE)
+    expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
     expect(await matrix(2)).toEqual(permisos)
     expect(await matrix(3)).toEqual([{ idModulo: 1, ...flags(0) }])
   })
@@ -98,7 +92,9 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
   it('ignores unknown keys of an entry, whatever they are', async () => {
     const unknown = { '\0': 'a\0b', '\ud800': '\ud800', id: 7, idPerfil: 3 }
-    expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(DONE)
+    expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(
+      MATRIX_REPLACED,
+    )
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(0) }])
   })
 
@@ -110,13 +106,14 @@ describe('POST /api/permisos/guardar-matriz', () => {
     const stored = () => sql`select ctid, xmin, xmax, id, pg_relation_size('permisos_perfil')
       from permisos_perfil order by id`
     const before = await stored()
-    const body = { statusCode: 500, message: 'Error al guardar en base de datos' }
-    expect(await save({ idPerfil: 2, permisos })).toEqual({ status: 500, body })
+    expect(await save({ idPerfil: 2, permisos })).toEqual(
+      statusFailure(500, 'Error al guardar en base de datos'),
+    )
     expect(await stored()).toEqual(before)
   })
 
   it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])('%j deletes them', async (body) => {
-    expect(await save({ idPerfil: 2, ...body })).toEqual(DONE)
+    expect(await save({ idPerfil: 2, ...body })).toEqual(MATRIX_REPLACED)
     expect(await matrix(2)).toEqual([])
     expect(await matrix(3)).toHaveLength(1)
   })

@@ -5,19 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
+import { type AnswerWithHeaders, statusFailure } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 
 const { app, config, adminToken, readLog } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
-const MESSAGE = 'La petición no es válida'
-const failure = (status: number) => JSON.stringify({ statusCode: status, message: MESSAGE })
+/** An answer whose body is not parsed. */
+type TextAnswer = AnswerWithHeaders<string>
 
-interface Answer {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
+const MESSAGE = 'La petición no es válida'
+const failure = (status: number) => JSON.stringify(statusFailure(status, MESSAGE).body)
 
 /** A connection of its own, with these bytes sent, whose client never closes it. */
 function open(bytes: string, to = port) {
@@ -27,7 +25,7 @@ function open(bytes: string, to = port) {
 }
 
 /** Reads answers with a Content-Length each; throws where that is not what came. */
-function parseAnswers(received: string): Answer[] {
+function parseAnswers(received: string): TextAnswer[] {
   if (received === '') return []
   const [, status, head = '', rest = ''] =
     /^HTTP\/1\.1 (\d+) .*?\r\n(.*?)\r\n\r\n(.*)$/s.exec(received) ?? []
@@ -49,7 +47,7 @@ function parseAnswers(received: string): Answer[] {
 const send = async (bytes: string) => parseAnswers(await text(open(bytes)))
 
 /** The log lines of what was answered with this `x-request-id`. */
-const linesOf = (answer?: Answer) =>
+const linesOf = (answer?: TextAnswer) =>
   readLog()
     .trim()
     .split('\n')

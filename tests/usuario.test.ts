@@ -1,22 +1,19 @@
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
+import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { A, usuario } from './endpoints.js'
+import { type Method, usuario } from './endpoints.js'
 
 const { call, sql } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
-const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
-const send = async (method: Method, path: string | number, body?: object) => {
-  const answer = await call(
-    method,
-    `/api/usuario${/^[?]|^$/.test(String(path)) ? path : `/${path}`}`,
-    body,
-  )
-  return { status: answer.status, body: answer.body }
+/** Sends a request to `/api/usuario`, with a query that begins with `?` or below it with an id. */
+async function send(method: Method, path: string | number, body?: object) {
+  const end = path === '' || String(path).startsWith('?') ? path : `/${path}`
+  return withoutHeaders(await call(method, `/api/usuario${end}`, body))
 }
+
 const create = async (name: string, more: object = {}) =>
   (await send('POST', '', usuario(name, more))).body.data
 const insertPerfil = async (name: string): Promise<number> =>
@@ -101,7 +98,7 @@ describe('GET /api/usuario', async () => {
     const data = { ...user, nombrePerfil: 'de las listas' }
     expect(await send('GET', user.id)).toEqual({ status: 200, body: { success: true, data } })
     expect((await list('search=vista')).data).toEqual([data])
-    expect(await send('GET', '999999')).toEqual(A(404, 'Usuario no encontrado'))
+    expect(await send('GET', '999999')).toEqual(statusFailure(404, 'Usuario no encontrado'))
   })
 
   it.each([
@@ -111,15 +108,17 @@ describe('GET /api/usuario', async () => {
     ['?page=0', 'El campo page debe ser un entero mayor o igual a 1'],
     ['0', 'ID de usuario inválido'],
   ])('refuses %s', async (path, message) => {
-    expect(await send('GET', path)).toEqual(A(400, message))
+    expect(await send('GET', path)).toEqual(statusFailure(400, message))
   })
 })
 
 it('DELETE /api/usuario/:id deletes any number of times, but never oneself', async () => {
   const { id } = await create('borrada')
-  expect(await send('DELETE', id)).toEqual(ELIMINADO)
-  expect(await send('DELETE', id)).toEqual(ELIMINADO)
+  expect(await send('DELETE', id)).toEqual(DELETED)
+  expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('GET', id)).toMatchObject({ status: 404 })
-  expect(await send('DELETE', '0')).toEqual(A(400, 'ID de usuario inválido'))
-  expect(await send('DELETE', '1')).toEqual(A(409, 'No puede eliminar su propio usuario'))
+  expect(await send('DELETE', '0')).toEqual(statusFailure(400, 'ID de usuario inválido'))
+  expect(await send('DELETE', '1')).toEqual(
+    statusFailure(409, 'No puede eliminar su propio usuario'),
+  )
 })

@@ -1,11 +1,7 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type { Answer } from '../answers.js'
 import { ADMIN } from '../app.js'
-
-export interface Answer {
-  status: number
-  body: any
-}
 
 /**
  * One request, on a connection of its own unless `agent` keeps some. The body of the answer is read

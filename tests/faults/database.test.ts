@@ -3,11 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, INTERNAL, NOT_READY, READY } from '../answers.js'
 import { PNG } from '../app.js'
 import { closeAtEnd, serve } from '../cleanup.js'
-import { ENDPOINTS, INTERNAL, NOT_READY, READY, usuario } from '../endpoints.js'
+import { addressOf, type EndpointName, endpoint, FLAGS, usuario } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
-import { type Answer, type Service, startService } from './service.js'
+import { type Service, startService } from './service.js'
 import { addUsers, loginAs } from './users.js'
 
 const POOL_MAX = 10
@@ -132,11 +133,29 @@ function expectContract(results: Result[]) {
   expect(results.filter(({ ms }) => ms > 5000)).toEqual([])
 }
 
-/** Every endpoint that can be called again and again, and those of them that hash no password. */
-const REPEATABLE = ENDPOINTS.filter(
-  ([method, url]) => method === 'GET' || /matriz|perfil.2|999|login/.test(url),
-)
-const LIGHT = REPEATABLE.filter(([, url]) => !/login|usuario/.test(url))
+/** Endpoints whose sample request succeeds however often it is sent, and that hash no password. */
+const LIGHT: EndpointName[] = [
+  'GET /api/permisos',
+  'DELETE /api/permisos/:id',
+  'GET /api/permisos/mis-permisos/:idPerfil',
+  'GET /api/permisos/por-perfil/:idPerfil',
+  'POST /api/permisos/guardar-matriz',
+  'GET /api/perfil',
+  'GET /api/perfil/list',
+  'PUT /api/perfil/:id',
+  'GET /api/modulo',
+  'GET /api/modulo/list',
+  'PUT /api/modulo/:id',
+]
+/** These as well as those that hash a password or compare one. */
+const REPEATABLE: EndpointName[] = [...LIGHT, 'POST /api/auth/login', 'PUT /api/usuario/:id']
+
+/** Sends an endpoint's sample request. */
+function callEndpoint(name: EndpointName) {
+  const { method, url } = addressOf(name)
+  const { body, unexpected } = endpoint(name)
+  return call(method, url, body, unexpected)
+}
 
 /** Calls the light ones from 16 loops while `meanwhile` runs; gives all the answers. */
 async function underLoad(meanwhile: () => Promise<unknown>) {
@@ -144,8 +163,8 @@ async function underLoad(meanwhile: () => Promise<unknown>) {
   let isOver = false
   const loops = Array.from({ length: 16 }, async (_, loop) => {
     for (let n = loop; !isOver; n += 1) {
-      const endpoint = LIGHT[n % LIGHT.length]
-      if (endpoint) results.push(await call(...endpoint))
+      const name = LIGHT[n % LIGHT.length]
+      if (name) results.push(await callEndpoint(name))
       await sleep(20)
     }
   })
@@ -162,7 +181,7 @@ async function underLoad(meanwhile: () => Promise<unknown>) {
 async function expectRecovery() {
   const until = performance.now() + 5000
   for (;;) {
-    const calls = Array.from({ length: 2 }, () => REPEATABLE.map((endpoint) => call(...endpoint)))
+    const calls = Array.from({ length: 2 }, () => REPEATABLE.map(callEndpoint))
     const results = await Promise.all(calls.flat())
     expectContract(results)
     const failed = results.filter((result) => !isDone(result))
@@ -281,13 +300,12 @@ it('frozen between upload and insert leaves no user with an image that was remov
 
 describe('killed under writes of all kinds', () => {
   interface Kind {
-    method: string
-    url: string
+    name: EndpointName
+    id?: number
     /** What the `n`-th write sends, counted from 0. */
     body: (n: number) => object
     attempts: { n: number; isDone: boolean }[]
   }
-  const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
   /** The `n`-th of the matrices, each different from all the others. */
   const matriz = (n: number) =>
@@ -295,35 +313,35 @@ describe('killed under writes of all kinds', () => {
       idModulo: 1 + ((n + 7 * i) % MODULOS),
       ...Object.fromEntries(FLAGS.map((flag, bit) => [flag, ((1 + (n % 31)) & (1 << bit)) > 0])),
     }))
-  const kind = (method: string, url: string, body: Kind['body']): Kind => ({
-    method,
-    url,
+  const kind = (name: EndpointName, body: Kind['body'], id?: number): Kind => ({
+    name,
+    id,
     body,
     attempts: [],
   })
-  const usuarios = kind('POST', '/api/usuario', (n) => usuario(`usuario-${n}`))
-  const modulos = kind('POST', '/api/modulo', (n) => ({ strNombreModulo: `NUEVO ${n}` }))
-  const matrices = kind('POST', '/api/permisos/guardar-matriz', (n) => ({
+  const usuarios = kind('POST /api/usuario', (n) => usuario(`usuario-${n}`))
+  const modulos = kind('POST /api/modulo', (n) => ({ strNombreModulo: `NUEVO ${n}` }))
+  const matrices = kind('POST /api/permisos/guardar-matriz', (n) => ({
     idPerfil: 3,
     permisos: matriz(n),
   }))
-  const toggles = kind('PUT', '/api/perfil/5', (n) => ({
+  const cambio = (n: number) => ({
     strNombrePerfil: `Cambio ${n}`,
     bitAdministrador: n % 2 === 0,
-  }))
+  })
+  const toggles = kind('PUT /api/perfil/:id', cambio, 5)
   const KINDS = [usuarios, modulos, matrices, toggles]
-  const failureOf = ({ method, url }: Kind) =>
-    ENDPOINTS.find(([m, u]) => m === method && u === url.replace('/5', '/2'))?.[3]
 
   /** Writes of every kind, one after the other of each, while `meanwhile` runs. */
   async function underWrites(meanwhile: () => Promise<void>) {
     const results: Result[] = []
     let isOver = false
-    const loops = KINDS.map(async (kind) => {
+    const loops = KINDS.map(async ({ name, id, body, attempts }) => {
+      const { method, url } = addressOf(name, id)
       while (!isOver) {
-        const attempt = { n: kind.attempts.length, isDone: false }
-        kind.attempts.push(attempt)
-        const result = await call(kind.method, kind.url, kind.body(attempt.n), failureOf(kind))
+        const attempt = { n: attempts.length, isDone: false }
+        attempts.push(attempt)
+        const result = await call(method, url, body(attempt.n), endpoint(name).unexpected)
         attempt.isDone = isDone(result)
         results.push(result)
         if (!attempt.isDone) await sleep(20)

@@ -5,10 +5,11 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, NOT_UPDATED, statusFailure } from '../answers.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
 import { serve } from '../cleanup.js'
 import { COMPILED, killAll, start } from '../service.js'
-import { type Answer, CREDENTIALS, login, send } from './client.js'
+import { CREDENTIALS, login, send } from './client.js'
 import { addUsers, nombreOf } from './users.js'
 
 const hasProc = existsSync('/proc/self/fd')
@@ -129,11 +130,9 @@ async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: 
   expect(others.filter(({ answer, ms }) => answer.status !== 200 || ms > 1000)).toEqual([])
 }
 
-const A = (status: number, message: string) => ({ status, body: { statusCode: status, message } })
-const CAPTCHA_UNAVAILABLE = A(503, 'El servicio de validación del captcha no está disponible.')
-const NOT_UPDATED = A(
-  500,
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
+const CAPTCHA_UNAVAILABLE = statusFailure(
+  503,
+  'El servicio de validación del captcha no está disponible.',
 )
 
 describe('20 calls at once to a host in trouble end in time and harm no other', () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
+import { FLAGS } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { startService } from './service.js'
 
@@ -11,7 +12,6 @@ const AHEAD = 3
 const LATEST = 100
 /** So many that the database is at a write for longer than the service. */
 const MODULOS = 200
-const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
 /** A profile's flag, and its flags by module, as five digits. */
 type Estado = [administrador: boolean, permisos: Record<string, string>]

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET, mapRequests, readData, seed } from '../bench/data.js'
 import type { Load, LoadRequest } from '../bench/load.js'
@@ -14,7 +15,6 @@ import {
   startServer,
 } from '../bench/processes.js'
 import { during } from '../during.js'
-import { BUSY } from '../endpoints.js'
 import { SECRETS } from '../service.js'
 
 const SECONDS = Number(process.env.OVERLOAD_SECONDS ?? 60)

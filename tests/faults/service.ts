@@ -1,16 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { afterAll } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
+import type { Answer } from '../answers.js'
 import { ADMIN, ADMIN_ENV } from '../app.js'
 import { residentMb } from '../bench/measure.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
 
 export type Service = Awaited<ReturnType<typeof startService>>
-export interface Answer {
-  /** 0 where none came. */
-  status: number
-  body: any
-}
 
 const captcha = await startCaptcha()
 afterAll(async () => {

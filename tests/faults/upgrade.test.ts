@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
+import { READY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
-import { READY, usuario } from '../endpoints.js'
+import { usuario } from '../endpoints.js'
 import { type Service, startService } from './service.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

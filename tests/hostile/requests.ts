@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
+import type { AnswerWithHeaders } from '../answers.js'
 import type { Operation, Parameter } from './document.js'
 import { faulty, hostile, textOf, valid } from './values.js'
 import { type Caller, TOKENS } from './world.js'
@@ -133,7 +134,7 @@ export function send(address: string, { method, url, caller, by, body, ...reques
   }
   // Parsed as a URL, the path would be put straight first.
   const { hostname, port } = new URL(address)
-  return new Promise<Answer>((resolve, reject) => {
+  return new Promise<AnswerWithHeaders<string>>((resolve, reject) => {
     const sent = httpRequest({ agent, hostname, port, method, path: url, headers })
     sent.setTimeout(TIME_LIMIT, () => sent.destroy(new Error('no answer in time')))
     sent.on('error', reject)
@@ -143,10 +144,4 @@ export function send(address: string, { method, url, caller, by, body, ...reques
     })
     sent.end(bytes)
   })
-}
-
-export interface Answer {
-  status: number
-  headers: Record<string, unknown>
-  body: string
 }
