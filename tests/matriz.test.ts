@@ -12,13 +12,13 @@ let test: Awaited<ReturnType<typeof testApp>>
 let modulos: { id: number; strNombreModulo: string }[]
 
 beforeAll(async () => {
-  // They write with one session, which has half of the connections.
+  // All requests come from one user, who may use half of the connections.
   test = await testApp({ DATABASE_POOL_MAX: String(2 * (WRITERS + READERS)) })
   for (let n = 1; n <= 8; n++) {
     await test.call('POST', '/api/modulo', { strNombreModulo: `modulo ${n}` })
   }
   modulos = (await test.call('GET', '/api/modulo/list')).body.data
-  // A pause between the delete and the insert of a replace: what can come in between, does.
+  // A pause between the delete and the insert of a replace gives other writes time to interfere.
   await test.sql`
     create function pausa() returns trigger language plpgsql
     as 'begin perform pg_sleep(0.003); return null; end'
@@ -38,7 +38,7 @@ async function insertPerfil(nombre: string): Promise<number> {
 const flags = (bits: number) =>
   Object.fromEntries(FLAGS.map((name, bit) => [name, Boolean(bits & (1 << bit))]))
 
-/** Matrix `n`: some of the modules, from 6 up to all but one, each with the same flags, those of n. */
+/** Returns matrix `n`: some of the modules, each with the flags that the bits of `n` stand for. */
 const matriz = (n: number) =>
   modulos
     .filter((_, index) => (index + n) % 12 < 6 + (n % 6))
@@ -63,7 +63,7 @@ const mapaDeAdministrador = () =>
     ]),
   )
 
-/** The same text for equal maps, whatever the order of their keys. */
+/** Returns a text that is the same for equal maps, whatever the order of their keys. */
 const key = (map: Record<string, object>) =>
   JSON.stringify(
     Object.entries(map)
@@ -79,7 +79,7 @@ const save = (idPerfil: number, n: number) =>
 const read = (idPerfil: number) =>
   test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(withoutHeaders)
 
-/** Runs `write` in WRITERS loops beside READERS loops of mis-permisos; gives all the answers. */
+/** Runs WRITERS loops of `write` beside READERS loops of mis-permisos; returns all answers. */
 async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
   const writes: any[] = []
   const reads: Awaited<ReturnType<typeof read>>[] = []
@@ -98,9 +98,9 @@ async function contend(idPerfil: number, write: (writer: number, round: number) 
 }
 
 describe('concurrent writers of one matrix', () => {
-  it('show readers one submitted matrix each time, and leave exactly one', async () => {
+  it('show each reader one complete matrix, and leave exactly one', async () => {
     const idPerfil = await insertPerfil('Disputado')
-    // 1 to 31, so that every writer has matrices of its own; 0 would have no flag at all.
+    // From 1 to 31, because matrix 0 would have no flag.
     const ofWriter = (writer: number, round: number) => 1 + ((writer + round * WRITERS) % 31)
     await save(idPerfil, 1)
     const { writes, reads } = await contend(idPerfil, (writer, round) =>
@@ -123,7 +123,7 @@ describe('concurrent writers of one matrix', () => {
     expect(rows).toHaveLength(Object.keys(last.body.permisos).length)
   })
 
-  it('get along with single writes of records', async () => {
+  it('do not fail beside writes of single records', async () => {
     const idPerfil = await insertPerfil('Con sueltos')
     await save(idPerfil, 1)
     const anyRow = async (n: number) => {
@@ -155,7 +155,7 @@ describe('concurrent writers of one matrix', () => {
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)
-    // Each kind of write came through at least once, so that there was a dispute.
+    // Each kind of write succeeded at least once, so there was a conflict to resolve.
     for (const answer of allowed.slice(0, 4)) expect(writes).toContainEqual(answer)
 
     expect(await save(idPerfil, 5)).toEqual(MATRIX_REPLACED)
@@ -165,7 +165,7 @@ describe('concurrent writers of one matrix', () => {
     })
   })
 
-  it('let a module be renamed meanwhile', async () => {
+  it('do not keep a module from being renamed', async () => {
     const idPerfil = await insertPerfil('Ocupado')
     let isRenamed = false
     const writers = Array.from({ length: WRITERS }, async () => {
@@ -180,7 +180,7 @@ describe('concurrent writers of one matrix', () => {
     await Promise.all(writers)
   })
 
-  it('get along with changes of the administrator flag', async () => {
+  it('do not fail beside changes of the administrator flag', async () => {
     const idPerfil = await insertPerfil('Conmutado')
     const perfil = (bitAdministrador: boolean) => ({
       strNombrePerfil: 'Conmutado',

@@ -13,7 +13,7 @@ import { FLAGS, type Flag, type Method } from './endpoints.js'
 //
 // The first group tests each attack once and exactly. It replaces the SQL function that decides by
 // one that stops after its decision until the test releases an advisory lock. The row is created
-// meanwhile. The attacker must then get the answer for an unknown id, and the row must be untouched.
+// meanwhile. The attacker must then get the answer for an unknown id and leave the row untouched.
 //
 // The second group tests each attack RACE_ROUNDS times with the functions as they are, over two
 // replicas: the attacker repeats the request until the row has been created at a random moment.
