@@ -61,7 +61,7 @@ const NO_PERFIL_NAME = statusFailure(400, 'El nombre es obligatorio')
 const NO_MODULO_NAME = successFailure(200, 'El nombre del módulo es obligatorio.')
 const NO_USUARIO_NAME = statusFailure(400, 'El campo strNombreUsuario es obligatorio')
 
-/** Every endpoint of the API under its method and path, in the order of the contract's section 4. */
+/** Every endpoint of the API, by its method and path, in the order of the contract, section 4. */
 export const ENDPOINTS = {
   'POST /api/auth/login': {
     needs: 'nothing',
@@ -211,7 +211,7 @@ export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[]
 /** Returns what the table says of an endpoint. */
 export const endpoint = (name: EndpointName): Endpoint => ENDPOINTS[name]
 
-/** Returns an endpoint's method, and its path with `id` in it: the sample's id unless it is given. */
+/** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */
 export function addressOf(name: EndpointName, id = endpoint(name).id) {
   const [method, path = ''] = name.split(' ')
   return { method: method as Method, url: path.replace(/:\w+/, String(id)) }
