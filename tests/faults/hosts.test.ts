@@ -18,17 +18,17 @@ const CALLS = 20
 
 let service: Awaited<ReturnType<typeof start>>
 let token: string
-/** The tokens of other users, one for each call: one user works on few requests at a time. */
+/** A token for each call, of another user each, because one user's requests wait for each other. */
 let tokens: string[]
 
-/** A host that does with each request what `behave` says at that time. */
+/** Starts a host whose answer to each request is its current `behave`. */
 async function startHost() {
   const host = { url: '', behave: (() => {}) as RequestListener }
   host.url = await serve((request, response) => host.behave(request, response))
   return host
 }
 
-/** Connections that the pool may open meanwhile. */
+/** How many database connections the service may open meanwhile. */
 const POOL_MAX = 10
 
 const json =
@@ -38,9 +38,9 @@ const json =
     response.end(body)
   }
 
-/** What hosts do that are in trouble; the first three keep their caller waiting. */
+/** The behaviours of broken hosts; the first three keep the caller waiting. */
 const TROUBLES: RequestListener[] = [
-  // What is sent is not even read, and a large body stands still.
+  // The host does not read the request, so a large body gets stuck.
   (request) => request.pause(),
   (request) => request.resume(),
   (request, response) => {
@@ -52,7 +52,7 @@ const TROUBLES: RequestListener[] = [
   (request) => request.socket.destroy(),
   json('<html>'),
 ]
-/** Of CALLS calls, how many are kept waiting. */
+/** How many of CALLS calls are kept waiting. */
 const WAITING = (CALLS / TROUBLES.length) * 3
 
 let captcha: Awaited<ReturnType<typeof startHost>>
@@ -88,7 +88,7 @@ beforeAll(async () => {
 
 const get = (path: string) => send('GET', service.address + path, { token })
 
-/** The sockets that the service has open. */
+/** Returns how many sockets the service has open. */
 async function countSockets() {
   const folder = `/proc/${service.child.pid}/fd`
   const names = await readdir(folder)
@@ -102,7 +102,7 @@ async function timed(call: Promise<Answer>) {
   return { answer, ms: performance.now() - begin }
 }
 
-/** Gives all the answers of `calls`, and those of ordinary requests that were made meanwhile. */
+/** Waits for `calls` and sends ordinary requests meanwhile; returns the answers of both. */
 async function meanwhile(calls: Promise<Answer>[]) {
   let running = true
   const others: Awaited<ReturnType<typeof timed>>[] = []
@@ -119,7 +119,7 @@ async function meanwhile(calls: Promise<Answer>[]) {
   return { results, others }
 }
 
-/** Expects `calls` to fail with `failure`, at once or after `limit` ms, and to harm no other request. */
+/** Expects that `calls` get `failure`, at once or after `limit` ms, and others succeed in 1 s. */
 async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: number) {
   const { results, others } = await meanwhile(calls)
   expect(results.map(({ answer }) => answer)).toEqual(calls.map(() => failure))
@@ -135,8 +135,8 @@ const CAPTCHA_UNAVAILABLE = statusFailure(
   'El servicio de validación del captcha no está disponible.',
 )
 
-describe('20 calls at once to a host in trouble end in time and harm no other', () => {
-  it.skipIf(!hasProc)(`logins, with the captcha host, in 5 s${unless}`, async () => {
+describe('20 simultaneous calls to a broken host fail in time and delay no other request', () => {
+  it.skipIf(!hasProc)(`logins fail within 5 s at a broken captcha host${unless}`, async () => {
     const before = await countSockets()
     captcha.behave = async (request, response) => {
       const form = new URLSearchParams(await text(request))
@@ -150,7 +150,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before + POOL_MAX)
   })
 
-  it.skipIf(!hasProc)(`uploads, with the image host, in 30 s${unless}`, async () => {
+  it.skipIf(!hasProc)(`uploads fail within 30 s at a broken image host${unless}`, async () => {
     const before = await countSockets()
     let uploads = 0
     const removed: string[] = []
@@ -160,7 +160,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
       removed.push(request.url)
       json('{"result":"ok"}')(request, response)
     }
-    // Without a password, which would be hashed first.
+    // Without a password, the service has none to hash before the upload.
     const body = {
       strNombreUsuario: ADMIN.strNombreUsuario,
       idPerfil: 1,
@@ -172,7 +172,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
       send('PUT', `${service.address}/api/usuario/1`, { token, body }),
     )
     await expectUnharmed(calls, NOT_UPDATED, 30_000)
-    // Whether they have arrived can't be known, whatever was answered.
+    // An image may have arrived whatever the host answered, so each upload gets a removal.
     await expect.poll(() => removed).toHaveLength(CALLS)
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before + POOL_MAX)
   })
