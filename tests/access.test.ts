@@ -1,21 +1,23 @@
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FORBIDDEN, statusFailure, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, PNG, testApp } from './app.js'
+import {
+  addressOf,
+  ENDPOINT_NAMES,
+  endpoint,
+  FLAGS,
+  type Flag,
+  type Method,
+  SYSTEM_MODULES,
+} from './endpoints.js'
 
-const FORBIDDEN = {
-  status: 403,
-  body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
-}
-const UNAUTHENTICATED = {
-  status: 401,
-  body: { statusCode: 401, message: 'Sesión no válida o expirada' },
-}
-const ALL = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
-const SYSTEM = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS']
+/** An id that no row has. */
+const UNKNOWN_ID = 999_999
 
 const service = await testApp()
 const { app, call, sql } = service
 
-/** What an attacker starts from: profiles, users and modules, made anew for every test. */
+/** The profiles, users and modules of one attack; created for each test. */
 let world: Awaited<ReturnType<typeof makeWorld>>
 let turn = 0
 
@@ -44,7 +46,7 @@ async function makeWorld() {
     modulo('NOMINA'),
     modulo('LIBRE'),
   ])
-  for (const name of SYSTEM) await grant(propio, await moduloId(name), ...ALL)
+  for (const name of SYSTEM_MODULES) await grant(propio, await moduloId(name), ...FLAGS)
   await grant(propio, ventas, 'bitConsulta', 'bitEditar')
   await grant(debil, ventas, 'bitConsulta')
   await grant(fuerte, nomina, 'bitConsulta')
@@ -53,7 +55,7 @@ async function makeWorld() {
     usuario('victima', fuerte),
     usuario('jefa', administrador),
   ])
-  // As a login makes it, without its hash.
+  // The token that a login would return, without the time for its password hash.
   const token = app.jwt.sign({ id: yo, idPerfil: propio, nombre: `yo${turn}` } as never)
   return { propio, debil, fuerte, administrador, ventas, nomina, libre, yo, victima, token }
 }
@@ -63,8 +65,8 @@ async function moduloId(name: string) {
   return row?.id as number
 }
 
-async function grant(idPerfil: number, idModulo: number, ...flags: string[]) {
-  const row = Object.fromEntries(ALL.map((flag) => [flag, flags.includes(flag)]))
+async function grant(idPerfil: number, idModulo: number, ...flags: Flag[]) {
+  const row = Object.fromEntries(FLAGS.map((flag) => [flag, flags.includes(flag)]))
   const [created] = await sql<{ id: number }[]>`
     insert into permisos_perfil ${sql({ idPerfil, idModulo, ...row })} returning id`
   return created?.id as number
@@ -75,12 +77,10 @@ async function revoke(idPerfil: number, name: string, flag: string) {
     where "idPerfil" = ${idPerfil} and "idModulo" = ${await moduloId(name)}`
 }
 
-const attack = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) => {
-  const answer = await call(method, url, body, { token: world.token })
-  return { status: answer.status, body: answer.body }
-}
+const attack = async (method: Method, url: string, body?: unknown) =>
+  withoutHeaders(await call(method, url, body, { token: world.token }))
 
-/** Everything that a request could have changed. */
+/** Returns all rows of the four tables as text. */
 const snapshot = () =>
   Promise.all([
     sql`select * from perfil order by id`,
@@ -89,12 +89,8 @@ const snapshot = () =>
     sql`select * from usuario order by id`,
   ]).then((tables) => JSON.stringify(tables))
 
-/** Refused with the one 403, and nothing is changed. */
-async function expectRefused(
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-  url: string,
-  body?: unknown,
-) {
+/** Expects that the attacker's request is answered with 403 and changes no row. */
+async function expectRefused(method: Method, url: string, body?: unknown) {
   const before = await snapshot()
   expect(await attack(method, url, body)).toEqual(FORBIDDEN)
   expect(await snapshot()).toBe(before)
@@ -113,68 +109,57 @@ beforeEach(async () => {
 })
 
 describe('what each endpoint needs', () => {
-  const NEEDS: [string, string, string][] = [
-    ['GET', '/api/permisos', 'PERMISOS bitConsulta'],
-    ['GET', '/api/permisos/por-perfil/:perfil', 'PERMISOS bitConsulta'],
-    ['GET', '/api/permisos/mis-permisos/:perfil', 'PERMISOS bitConsulta'],
-    ['POST', '/api/permisos', 'PERMISOS bitAgregar'],
-    ['PUT', '/api/permisos/999999', 'PERMISOS bitEditar'],
-    ['POST', '/api/permisos/guardar-matriz', 'PERMISOS bitEditar'],
-    ['DELETE', '/api/permisos/999999', 'PERMISOS bitEliminar'],
-    ['GET', '/api/perfil', 'PERFIL bitConsulta'],
-    ['PUT', '/api/perfil/999999', 'PERFIL bitEditar'],
-    ['GET', '/api/modulo', 'MODULO bitConsulta'],
-    ['POST', '/api/modulo', 'MODULO bitAgregar'],
-    ['PUT', '/api/modulo/999999', 'MODULO bitEditar'],
-    ['POST', '/api/usuario', 'USUARIO bitAgregar'],
-    ['PUT', '/api/usuario/999999', 'USUARIO bitEditar'],
-    ['GET', '/api/usuario', 'USUARIO bitConsulta'],
-    ['GET', '/api/usuario/999999', 'USUARIO bitDetalle'],
-    ['DELETE', '/api/usuario/999999', 'USUARIO bitEliminar'],
-    ['POST', '/api/perfil', 'PERFIL bitAgregar'],
-    ['DELETE', '/api/perfil/999999', 'PERFIL bitEliminar'],
-    ['DELETE', '/api/modulo/999999', 'MODULO bitEliminar'],
-  ]
+  const NEEDS = ENDPOINT_NAMES.map((name) => [name, endpoint(name).needs] as const)
+  const GUARDED = NEEDS.filter(([, needs]) => needs !== 'nothing' && needs !== 'session')
+  const OPEN = ENDPOINT_NAMES.filter(
+    (name) =>
+      endpoint(name).isOpenToOwner ||
+      (name.startsWith('GET') && endpoint(name).needs === 'session'),
+  )
 
-  it.each(NEEDS)('%s %s: %s', async (method, url, needed) => {
-    const [modulo = '', accion = ''] = needed.split(' ')
-    const path = url.replace(':perfil', String(world.debil))
-    const request = [method as 'GET', path, method === 'GET' ? undefined : {}] as const
+  it.each(GUARDED)('%s answers 403 when the caller’s profile lacks %s', async (name, needs) => {
+    const [modulo = '', accion = ''] = needs.split(' ')
+    const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.debil : UNKNOWN_ID)
+    const request = [method, url, method === 'GET' ? undefined : {}] as const
 
     expect((await attack(...request)).status).not.toBe(403)
     await revoke(world.propio, modulo, accion)
     expect(await attack(...request)).toEqual(FORBIDDEN)
   })
 
-  it('lets every session read the short lists, its own permission map and its own user', async () => {
+  it.each(OPEN)('%s answers every user about the own record', async (name) => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
-    for (const url of [
-      '/api/perfil/list',
-      '/api/modulo/list',
-      `/api/permisos/mis-permisos/${world.propio}`,
-      `/api/usuario/${world.yo}`,
-    ]) {
-      expect(await attack('GET', url)).toMatchObject({ status: 200, body: { success: true } })
+    const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.propio : world.yo)
+    expect(await attack(method, url)).toMatchObject({ status: 200, body: { success: true } })
+  })
+
+  it('has every endpoint of the OpenAPI document in the table of endpoints', async () => {
+    expect((await listRoutes()).toSorted()).toEqual(ENDPOINT_NAMES.toSorted())
+  })
+
+  it('answers 401 without a session at every endpoint but the login', async () => {
+    const guarded = NEEDS.filter(([, needs]) => needs !== 'nothing').map(([name]) => name)
+    expect(guarded.length).toBeGreaterThan(20)
+    for (const name of guarded) {
+      const { method, url } = addressOf(name, 1)
+      const answer = await call(method, url, undefined, { token: null })
+      expect({ name, ...withoutHeaders(answer) }).toEqual({ name, ...UNAUTHENTICATED })
     }
   })
 
-  it('is a session at least for every route there is but the login', async () => {
+  /** Returns the method and path of every operation of the document, as the table writes them. */
+  async function listRoutes() {
     const { paths } = (await call('GET', '/docs/json')).body
-    const routes = Object.entries<object>(paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => [method.toUpperCase(), path] as const),
+    return Object.entries<object>(paths).flatMap(([path, item]) =>
+      Object.keys(item).map(
+        (method) => `${method.toUpperCase()} ${path.replace(/{(\w+)}/, ':$1')}`,
+      ),
     )
-    expect(routes.length).toBeGreaterThan(20)
-    for (const [method, path] of routes) {
-      if (path === '/api/auth/login') continue
-      const url = path.replace(/{\w+}/, '1')
-      const { status, body } = await call(method as 'GET', url, undefined, { token: null })
-      expect({ method, path, status, body }).toEqual({ method, path, ...UNAUTHENTICATED })
-    }
-  })
+  }
 })
 
 describe('rule 1: permission records', () => {
-  it('refuses to grant what the caller does not hold, by every door', async () => {
+  it('answers 403 when any write would grant a flag that the caller does not hold', async () => {
     const { debil, propio, nomina, ventas } = world
     const registro = await grant(debil, world.libre)
     const visto = await sql<{ id: number }[]>`
@@ -209,7 +194,7 @@ describe('rule 1: permission records', () => {
     })
   })
 
-  it('refuses to touch a profile that holds more, lowering it and moving from or to it', async () => {
+  it('answers 403 when the profile to be written holds more than the caller’s', async () => {
     const { fuerte, administrador, debil, ventas, nomina } = world
     const suyo = await grant(fuerte, ventas, 'bitConsulta')
     const [mio] = await sql<{ id: number }[]>`
@@ -225,13 +210,13 @@ describe('rule 1: permission records', () => {
     await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
   })
 
-  it('is told after an unknown profile or module, one named twice and too many, and before all else', async () => {
+  it('reports unknown or repeated ids and too many entries before it answers 403', async () => {
     const { debil, fuerte, ventas } = world
     const [suyo] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${fuerte}`
     const [mio] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${debil}`
-    const unknown = { statusCode: 400, message: 'El perfil o el módulo no existe' }
+    const unknown = statusFailure(400, 'El perfil o el módulo no existe')
 
     for (const [method, url] of [
       ['POST', '/api/permisos'],
@@ -243,7 +228,7 @@ describe('rule 1: permission records', () => {
         { idPerfil: debil, idModulo: 999_999, bitConsulta: true },
         { idPerfil: 999_999, idModulo: ventas, bitEliminar: true },
       ])
-        expect(await attack(method, url, permiso)).toEqual({ status: 400, body: unknown })
+        expect(await attack(method, url, permiso)).toEqual(unknown)
     }
 
     const beyond = { idPerfil: debil, idModulo: ventas, bitEliminar: true }
@@ -266,7 +251,7 @@ describe('rule 1: permission records', () => {
     expect((await attack('PUT', `/api/permisos/${mio?.id}`, within)).status).toBe(200)
   })
 
-  it('lets the caller grant and take what the own profile holds', async () => {
+  it('lets the caller grant and revoke flags that the own profile holds', async () => {
     const { debil, ventas } = world
     const matriz = { idPerfil: debil, permisos: [{ idModulo: ventas, bitEditar: true }] }
     expect((await attack('POST', '/api/permisos/guardar-matriz', matriz)).status).toBe(200)
@@ -275,7 +260,7 @@ describe('rule 1: permission records', () => {
     expect((await attack('DELETE', `/api/permisos/${data[0].id}`)).status).toBe(200)
   })
 
-  it('lets the caller lower the own profile, and holds less from then on', async () => {
+  it('lets the caller revoke own flags, and refuses to grant them afterwards', async () => {
     const { propio, debil, ventas } = world
     const permisos = [{ idModulo: await moduloId('PERMISOS'), bitEditar: true }]
     const lower = { idPerfil: propio, permisos }
@@ -293,14 +278,14 @@ describe('rule 2: users', () => {
     strCorreo: `nuevo${turn}@x.es`,
   })
 
-  it('refuses to create a user in, or move one to, a profile that holds more', async () => {
+  it('answers 403 when a user would get a profile that holds more than the caller’s', async () => {
     for (const idPerfil of [world.fuerte, world.administrador]) {
       await expectRefused('POST', '/api/usuario', nuevo(idPerfil))
       await expectRefused('PUT', `/api/usuario/${world.yo}`, editado(idPerfil))
     }
   })
 
-  it('refuses to edit a user of such a profile: password, email, state, or out of it', async () => {
+  it('answers 403 when the profile of the user to be read, edited or deleted holds more', async () => {
     const url = `/api/usuario/${world.victima}`
     await expectRefused('PUT', url, editado(world.fuerte, { strPwd: 'tomada' }))
     await expectRefused('PUT', url, editado(world.fuerte, { idEstadoUsuario: false }))
@@ -310,7 +295,7 @@ describe('rule 2: users', () => {
     await expectRefused('DELETE', `/api/perfil/${world.fuerte}`)
   })
 
-  it('hashes no password and uploads no image for what it refuses', async () => {
+  it('hashes no password and uploads no image when it answers 403', async () => {
     const hash = vi.spyOn(app.passwords, 'hash')
     const uploads = service.images.uploads.length
     await expectRefused('POST', '/api/usuario', nuevo(world.fuerte))
@@ -324,7 +309,7 @@ describe('rule 2: users', () => {
     hash.mockRestore()
   })
 
-  it('lets the caller create users in, and edit those of, profiles that hold no more', async () => {
+  it('lets the caller create and edit users whose profile holds no more than the caller’s', async () => {
     const { body } = await attack('POST', '/api/usuario', nuevo(world.debil))
     expect(body).toMatchObject({ success: true, data: { idPerfil: world.debil } })
     const moved = await attack('PUT', `/api/usuario/${body.data.id}`, editado(world.propio))
@@ -333,7 +318,7 @@ describe('rule 2: users', () => {
 })
 
 describe('rule 3: the administrator flag', () => {
-  it('cannot be set or cleared, on the own profile or another', async () => {
+  it('answers 403 when a caller without the flag sets or clears it on any profile', async () => {
     const url = (id: number) => `/api/perfil/${id}`
     const set = { strNombrePerfil: 'x', bitAdministrador: true }
     await expectRefused('PUT', url(world.propio), set)
@@ -343,7 +328,7 @@ describe('rule 3: the administrator flag', () => {
     await expectRefused('PUT', url(world.administrador), clear)
   })
 
-  it('lets the name be changed; a profile named ADMINISTRADOR is still none', async () => {
+  it('lets a profile be named ADMINISTRADOR without making it an administrator', async () => {
     const renamed = { strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false }
     expect(await attack('PUT', `/api/perfil/${world.propio}`, renamed)).toEqual({
       status: 200,
@@ -353,7 +338,7 @@ describe('rule 3: the administrator flag', () => {
 })
 
 describe('rule 4: names of modules', () => {
-  it('refuses to rename a system module, or one that permission records name', async () => {
+  it('answers 403 when a system module or one with records would be renamed or deleted', async () => {
     const rename = { strNombreModulo: `OTRO ${turn}` }
     await expectRefused('PUT', `/api/modulo/${await moduloId('PERMISOS')}`, rename)
     await expectRefused('PUT', `/api/modulo/${world.ventas}`, rename)
@@ -369,12 +354,12 @@ describe('rule 4: names of modules', () => {
     '\u2003MODULO',
     'PER\u00adMISOS',
     'USUARIO\u200b',
-  ])('refuses a system module’s name: %j', async (name) => {
+  ])('answers 403 when another module would get the name of a system module: %j', async (name) => {
     await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: name })
     await expectRefused('POST', '/api/modulo', { strNombreModulo: name })
   })
 
-  it('refuses a system name that an administrator has set free', async () => {
+  it('answers 403 for a system name even after an administrator renamed that module', async () => {
     const id = await moduloId('PERFIL')
     await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL DE ANTES' })
     await expectRefused('POST', '/api/modulo', { strNombreModulo: 'perfil' })
@@ -382,7 +367,7 @@ describe('rule 4: names of modules', () => {
     await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL' })
   })
 
-  it('lets a module without records be renamed, and any be saved under its own name', async () => {
+  it('lets a module without records be renamed, and any module keep its own name', async () => {
     const renamed = { strNombreModulo: `nuevo ${turn}` }
     expect(await attack('PUT', `/api/modulo/${world.libre}`, renamed)).toEqual({
       status: 200,
@@ -394,7 +379,7 @@ describe('rule 4: names of modules', () => {
 })
 
 describe('races', () => {
-  /** Runs both many times at once; after all of it `holds` must be true. */
+  /** Sends 32 requests at once, the given ones in turn, and waits for all answers. */
   const race = (...requests: (() => Promise<unknown>)[]) =>
     Promise.all(Array.from({ length: 32 }, (_, i) => requests[i % requests.length]?.()))
 
@@ -404,7 +389,7 @@ describe('races', () => {
       and "idModulo" = ${idModulo} and "bitConsulta"`
     ).length
 
-  it('grants nothing once the granter has lost it', async () => {
+  it('grants no flag that the granter has lost meanwhile', async () => {
     const { propio, debil, ventas } = world
     const matriz = (idPerfil: number, permisos: object[]) => ({ idPerfil, permisos })
     const own = (await call('GET', `/api/permisos/por-perfil/${propio}`)).body.data
@@ -415,8 +400,8 @@ describe('races', () => {
         '/api/permisos/guardar-matriz',
         matriz(debil, [{ idModulo: ventas, bitConsulta: true }]),
       )
-    // Taken from the granter and then from the other: whatever is granted in between is taken too,
-    // and what is granted after that has been checked against a matrix that no longer has it.
+    // The flag is revoked from the granter first and then from the other profile: the second one
+    // revokes a grant between the two, and a later grant is checked against a matrix without the flag.
     const takes = async () => {
       await call('POST', '/api/permisos/guardar-matriz', matriz(propio, without))
       await call('POST', '/api/permisos/guardar-matriz', matriz(debil, []))
@@ -425,7 +410,7 @@ describe('races', () => {
     expect(await held(debil, ventas)).toBe(0)
   })
 
-  it('moves no user into a profile that has just been raised', async () => {
+  it('moves no user into a profile that meanwhile holds more than the caller’s', async () => {
     const { debil, nomina, yo, propio } = world
     let raised = false
     const moves = async () => {
@@ -446,7 +431,7 @@ describe('races', () => {
     expect(row?.idPerfil).toBe(propio)
   })
 
-  it('does not deadlock two users who trade their emails', async () => {
+  it('does not deadlock when two users exchange their email addresses', async () => {
     const { yo, victima } = world
     const edit = (id: number, mail: number) => () =>
       call('PUT', `/api/usuario/${id}`, {
@@ -459,7 +444,7 @@ describe('races', () => {
     expect(service.readLog()).not.toContain('40P01')
   })
 
-  it('renames no module that a record comes to name', async () => {
+  it('renames no module that meanwhile got a permission record', async () => {
     const { libre, debil } = world
     const rename = () =>
       attack('PUT', `/api/modulo/${libre}`, { strNombreModulo: `SUPLANTADO ${turn}` })
@@ -483,7 +468,7 @@ describe('AUTHORIZATION=client', () => {
     })
   })
 
-  it('asks for a session and no more, as the specification describes it', async () => {
+  it('answers every user with a session, and 401 to callers without one', async () => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
     const as = { token: world.token }
     const raised = { strNombrePerfil: 'x', bitAdministrador: true }
@@ -503,6 +488,6 @@ describe('AUTHORIZATION=client', () => {
       })
     }
     const nobody = await open.call('GET', '/api/permisos', undefined, { token: null })
-    expect({ status: nobody.status, body: nobody.body }).toEqual(UNAUTHENTICATED)
+    expect(withoutHeaders(nobody)).toEqual(UNAUTHENTICATED)
   })
 })

@@ -20,7 +20,7 @@ const ensure = (changes: object = {}) => {
   })
 }
 
-/** All that ADMIN_* could change. */
+/** Reads the rows of all tables that ADMIN_* may change. */
 async function contents() {
   const [row] = await sql`
     select (select jsonb_agg(perfil order by id) from perfil) as perfiles,
@@ -35,7 +35,7 @@ beforeEach(async () => {
 })
 
 describe('the administrator of ADMIN_*', () => {
-  it('is made, where there is nothing, with a profile and every module', async () => {
+  it('is created in an empty database, with a profile that has every flag', async () => {
     await ensure()
     expect(await contents()).toMatchObject({
       perfiles: [{ id: 1, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: true }],
@@ -57,8 +57,8 @@ describe('the administrator of ADMIN_*', () => {
     )
   })
 
-  it('takes the oldest profile with the flag and an existing user, who keeps its email', async () => {
-    // As a database that was emptied by hand may be: names that mislead, nobody active.
+  it('is the existing user of that name, who gets the oldest administrator profile', async () => {
+    // Two profiles have a misleading name, and no user is active.
     await sql`
       insert into perfil ("strNombrePerfil", "bitAdministrador")
       values ('ADMINISTRADOR', false), ('Dirección', true), ('ADMINISTRADOR', true)
@@ -79,7 +79,7 @@ describe('the administrator of ADMIN_*', () => {
           ...before.usuarios[1],
           idPerfil: 2,
           idEstadoUsuario: true,
-          // Whoever had a session under the old password has none now.
+          // The new password ends the sessions that began with the old one.
           versionSesion: expect.any(Number),
           strPwd: expect.stringMatching(/^\$2b\$10\$/),
         },
@@ -90,7 +90,7 @@ describe('the administrator of ADMIN_*', () => {
     const { body } = await call('POST', '/api/auth/login', credentials, { token: null })
     expect(body.user).toMatchObject({ id: 2, idPerfil: 2, correo: 'propio@ejemplo.com' })
 
-    // Now that one is active, nothing changes any more, and the log says so.
+    // Now that an administrator is active, ADMIN_* changes nothing, and the log has a line about it.
     await ensure({ strPwd: 'otra-clave' })
     await ensure({ strPwd: 'otra-clave', strNombreUsuario: 'nueva', strCorreo: 'nueva@x.es' })
     expect(await contents()).toEqual(taken)
@@ -98,7 +98,7 @@ describe('the administrator of ADMIN_*', () => {
     expect(readLog()).not.toContain('otra-clave')
   })
 
-  it('leaves a profile that only bears the name as it is, and grants every module', async () => {
+  it('gets a new profile when one has the name ADMINISTRADOR but not the flag', async () => {
     await sql`insert into perfil ("strNombrePerfil") values ('ADMINISTRADOR')`
     await sql`insert into modulo ("strNombreModulo") values ('VENTAS')`
     await ensure()
@@ -113,7 +113,7 @@ describe('the administrator of ADMIN_*', () => {
     )
   })
 
-  it('is set up again when the one that there was is inactive', async () => {
+  it('is made active again when no administrator is active', async () => {
     await ensure()
     await sql`update usuario set "idEstadoUsuario" = false`
     await ensure({ strPwd: 'clave-nueva' })
@@ -124,7 +124,7 @@ describe('the administrator of ADMIN_*', () => {
 
   it.each([
     [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
-    // Who keeps its own, but the one given is another's all the same.
+    // An existing user keeps the own email, yet the given one must not belong to another user.
     [
       { strNombreUsuario: 'sola', strCorreo: 'otra@ejemplo.com' },
       'ADMIN_EMAIL: another user has it',
@@ -133,7 +133,7 @@ describe('the administrator of ADMIN_*', () => {
       { strNombreUsuario: 'OTRA' },
       'ADMIN_USERNAME: another user has it, in other upper or lower case',
     ],
-  ])('is refused where another user has %j, and nothing is changed', async (changes, message) => {
+  ])('is refused without any change when another user has %j', async (changes, message) => {
     await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
     await sql`
       insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")

@@ -8,6 +8,7 @@ import { loadConfig } from '../src/config.js'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { ensureAdministrador } from '../src/usuario/administrador.js'
+import type { AnswerWithHeaders } from './answers.js'
 import { closeAtEnd } from './cleanup.js'
 import { databaseUrl } from './postgres.js'
 
@@ -16,7 +17,7 @@ export const ADMIN = {
   strPwd: 'clave de prueba',
   strCorreo: 'raiz@ejemplo.com',
 }
-/** The environment that makes that administrator. */
+/** The environment variables that create that administrator. */
 export const ADMIN_ENV = {
   ADMIN_USERNAME: ADMIN.strNombreUsuario,
   ADMIN_PASSWORD: ADMIN.strPwd,
@@ -24,11 +25,11 @@ export const ADMIN_ENV = {
 }
 export const JWT_SECRET = 'un secreto de pruebas de 32 caracteres o mas'
 
-/** A 1 × 1 PNG. */
+/** A PNG of 1 × 1 pixel as a data URL. */
 export const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** On every answer of the API. */
+/** The headers that every answer of the API has. */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -39,16 +40,10 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-export interface Answer {
-  status: number
-  body: any
-  headers: Record<string, unknown>
-}
-
-/** A pooler in front of the server, for the service's own connections. */
+/** The URL of a pooler that the service's connections go through, if it is set. */
 const POOLER_URL = process.env.TEST_POOLER_URL
 
-/** Makes this file's own copy of the migrated database; dropped after its tests. */
+/** Copies the migrated database for this file; returns its URL. After the tests it is dropped. */
 export async function cloneDatabase() {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
   const name = `prueba_${randomBytes(6).toString('hex')}`
@@ -61,9 +56,9 @@ export async function cloneDatabase() {
 }
 
 /**
- * The production application on a database, a captcha host and an image host of its own, with an
- * administrator (ADMIN) and that user's token. `sql` is a way to the database beside the application's
- * own. `env` overrides single environment variables.
+ * Builds the production application with a database, a captcha host and an image host of its own.
+ * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database.
+ * `env` overrides single environment variables.
  */
 export async function testApp(env: Record<string, string> = {}) {
   const captcha = await startCaptcha()
@@ -96,13 +91,13 @@ export async function testApp(env: Record<string, string> = {}) {
     await Promise.all([captcha.close(), images.close()])
   })
 
-  /** One request, as the administrator unless `token` says otherwise (null: nobody). */
+  /** Sends a request with the administrator's token, another `token`, or none (null). */
   async function call(
     method: InjectOptions['method'],
     url: string,
     body?: unknown,
     { token = adminToken, headers = {} }: { token?: string | null; headers?: object } = {},
-  ): Promise<Answer> {
+  ): Promise<AnswerWithHeaders> {
     const response = await app.inject({
       method,
       url,
@@ -116,11 +111,11 @@ export async function testApp(env: Record<string, string> = {}) {
     }
   }
 
-  /** Logs in and gives the token. */
+  /** Logs in and returns the token. */
   async function login(strNombreUsuario: string, strPwd: string): Promise<string> {
     const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
     const { status, body } = await call('POST', '/api/auth/login', credentials, { token: null })
-    // The event loop is late while others start.
+    // While other test files start, the event loop may be so late that the service answers 503.
     if (body.message?.startsWith('Servicio ocupado')) return login(strNombreUsuario, strPwd)
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
     return body.token

@@ -3,16 +3,24 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { json, text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import {
+  DELETED,
+  NOT_UPDATED,
+  statusFailure,
+  successFailure,
+  TOO_LARGE,
+  UNAUTHENTICATED,
+  withoutHeaders,
+} from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
-import { A, B, NOT_UPDATED } from './endpoints.js'
+import { addressOf, ENDPOINT_NAMES, endpoint } from './endpoints.js'
 
 const MIB = 1024 * 1024
 
-const TOO_LARGE = A(413, 'El cuerpo de la petición es demasiado grande')
-const MALFORMED = A(400, 'El cuerpo no es JSON válido')
-const UNSUPPORTED = A(415, 'El tipo de contenido debe ser application/json')
-const UNREADABLE = A(400, 'La petición no es válida')
-const NO_SESSION = A(401, 'Sesión no válida o expirada')
+const IMAGE_TOO_LARGE = statusFailure(500, 'La imagen es demasiado grande')
+const MALFORMED = statusFailure(400, 'El cuerpo no es JSON válido')
+const UNSUPPORTED = statusFailure(415, 'El tipo de contenido debe ser application/json')
+const UNREADABLE = statusFailure(400, 'La petición no es válida')
 
 const test = await testApp({ BODY_LIMIT_MIB: '1' })
 const address = await test.app.listen({ host: '127.0.0.1', port: 0 })
@@ -24,7 +32,7 @@ interface Sent {
   type?: string
 }
 
-/** Sends all of `body` over a connection, whatever comes back meanwhile, as ordinary clients do. */
+/** Sends all of `body` even when the answer comes earlier, as ordinary clients do. */
 async function send(method: string, path: string, body: string, sent: Sent = {}) {
   const { chunked = false, session = true, type = 'application/json' } = sent
   const request = httpRequest(address + path, {
@@ -35,36 +43,21 @@ async function send(method: string, path: string, body: string, sent: Sent = {})
       ...(chunked && { 'transfer-encoding': 'chunked' }),
     },
   })
-  // What is left to send when the answer has come may find the connection closed.
+  // The service may close the connection before the whole body has been sent.
   request.on('error', () => {})
   request.end(body)
   const [response] = await once(request, 'response')
   return { status: response.statusCode, body: await json(response) }
 }
 
-/** Valid JSON of that many bytes. */
+/** Returns a JSON object of exactly this many bytes. */
 const large = (bytes: number) => {
   const body = JSON.stringify({ strNombrePerfil: 'x', bitAdministrador: false, relleno: '' })
   return body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
 }
 
-/** Every endpoint that takes a body, with its answers to none of its fields and to too many bytes. */
-const ENDPOINTS = [
-  ['POST', '/api/auth/login', A(400, 'Fallo en la validación del captcha.'), TOO_LARGE],
-  ['POST', '/api/permisos', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
-  ['PUT', '/api/permisos/1', A(400, 'Perfil y Módulo son obligatorios'), TOO_LARGE],
-  ['POST', '/api/permisos/guardar-matriz', A(400, 'ID de perfil requerido'), TOO_LARGE],
-  ['PUT', '/api/perfil/1', A(400, 'El nombre es obligatorio'), TOO_LARGE],
-  ['POST', '/api/modulo', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
-  ['PUT', '/api/modulo/1', B(200, 'El nombre del módulo es obligatorio.'), TOO_LARGE],
-  [
-    'POST',
-    '/api/usuario',
-    A(400, 'El campo strNombreUsuario es obligatorio'),
-    A(500, 'La imagen es demasiado grande'),
-  ],
-  ['PUT', '/api/usuario/1', A(400, 'El campo strNombreUsuario es obligatorio'), NOT_UPDATED],
-] as const
+/** Every endpoint that needs a body. */
+const BODY_ENDPOINTS = ENDPOINT_NAMES.filter((name) => endpoint(name).withoutFields)
 
 const WITHOUT_FIELDS = [
   ...['', 'null', '[]', '"x"', '1', 'true', '{}', '[[[{}]]]', '{"otra":1e400,"otra":{}}'],
@@ -82,17 +75,19 @@ const NO_JSON = [
 ]
 const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
 
-describe.each(ENDPOINTS)('%s %s', (method, path, ofNothing, tooLarge) => {
-  it.each(WITHOUT_FIELDS)('finds none of its fields in %.40s', async (body) => {
-    expect(await send(method, path, body)).toEqual(ofNothing)
+describe.each(BODY_ENDPOINTS)('%s', (name) => {
+  const { method, url: path } = addressOf(name)
+  const { withoutFields, tooLarge } = endpoint(name)
+
+  it.each(WITHOUT_FIELDS)('answers that a field is missing: %.40s', async (body) => {
+    expect(await send(method, path, body)).toEqual(withoutFields)
   })
 
-  it('without a body is as with one that has no fields', async () => {
-    const { status, body } = await test.call(method, path)
-    expect({ status, body }).toEqual(ofNothing)
+  it('answers a request without a body like one without fields', async () => {
+    expect(withoutHeaders(await test.call(method, path))).toEqual(withoutFields)
   })
 
-  it('takes nothing but JSON', async () => {
+  it('answers 400 to malformed JSON and 415 to another content type', async () => {
     for (const body of NO_JSON) expect(await send(method, path, body)).toEqual(MALFORMED)
     for (const type of NO_JSON_TYPES) {
       expect(await send(method, path, '{}', { type })).toEqual(UNSUPPORTED)
@@ -100,9 +95,9 @@ describe.each(ENDPOINTS)('%s %s', (method, path, ofNothing, tooLarge) => {
   })
 
   it.each([false, true])(
-    'tells a client that its body is too large, chunked: %s',
+    'answers that the body is above its limit, chunked: %s',
     async (chunked) => {
-      // Images are what is often too large, by more than the buffers on the way hold.
+      // Bodies with images often exceed the limit by more than the socket buffers hold.
       const sizes = path.startsWith('/api/usuario') ? [MIB + 1, 4 * MIB - 1000] : [MIB + 1]
       for (const size of sizes) {
         expect(await send(method, path, large(size), { chunked })).toEqual(tooLarge)
@@ -112,16 +107,16 @@ describe.each(ENDPOINTS)('%s %s', (method, path, ofNothing, tooLarge) => {
 })
 
 describe('a large body', () => {
-  it('that is refused for another reason is told that', async () => {
+  it('gets the answer for its missing session or content type, not for its size', async () => {
     for (const chunked of [false, true]) {
       const body = large(MIB - 1)
       const perfil = '/api/perfil/1'
-      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(NO_SESSION)
+      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(UNAUTHENTICATED)
       expect(await send('PUT', perfil, body, { chunked, type: 'text/csv' })).toEqual(UNSUPPORTED)
     }
   })
 
-  it('that is too large is told so where the client reads only once it has sent all', async () => {
+  it('gets its answer even when the client reads only after it has sent everything', async () => {
     const client = connect(Number(new URL(address).port), '127.0.0.1').pause()
     const body = large(4 * MIB - 1000)
     const head =
@@ -141,41 +136,40 @@ describe('a large body', () => {
     ['POST', '/api/modulo', 64 * 1024],
     ['POST', '/api/permisos/guardar-matriz', MIB],
     ['POST', '/api/usuario', MIB],
-  ] as const)('of %s %s may have %i bytes and no more', async (method, path, limit) => {
-    const tooLarge = path === '/api/usuario' ? A(500, 'La imagen es demasiado grande') : TOO_LARGE
+  ] as const)('is accepted by %s %s up to %i bytes and no more', async (method, path, limit) => {
+    const tooLarge = path === '/api/usuario' ? IMAGE_TOO_LARGE : TOO_LARGE
     expect(await send(method, path, large(limit))).not.toEqual(tooLarge)
     expect(await send(method, path, large(limit + 1))).toEqual(tooLarge)
   })
 
-  it('beyond every bound leaves the service as it was, whatever its sender sees', async () => {
+  it('of 40 MiB does not keep the service from answering the next request', async () => {
     const sent = send('PUT', '/api/perfil/1', large(40 * MIB))
     expect(await sent.catch(() => TOO_LARGE)).toEqual(TOO_LARGE)
-    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(A(400, 'El nombre es obligatorio'))
+    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(
+      statusFailure(400, 'El nombre es obligatorio'),
+    )
   })
 })
 
 it.each([
-  ['/api/permisos/x', A(400, 'ID de permiso inválido')],
-  ['/api/perfil/x', A(400, 'ID de perfil inválido')],
-  ['/api/modulo/x', B(200, 'ID de módulo inválido.')],
-  ['/api/usuario/x', A(400, 'ID de usuario inválido')],
-] as const)('PUT %s is told of its path before its body', async (path, wrongPath) => {
+  ['/api/permisos/x', statusFailure(400, 'ID de permiso inválido')],
+  ['/api/perfil/x', statusFailure(400, 'ID de perfil inválido')],
+  ['/api/modulo/x', successFailure(200, 'ID de módulo inválido.')],
+  ['/api/usuario/x', statusFailure(400, 'ID de usuario inválido')],
+] as const)('PUT %s validates the id before it reads the body', async (path, wrongPath) => {
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
   expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
   expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
   expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
-  expect(await send('PUT', path, '{', { session: false })).toEqual(NO_SESSION)
+  expect(await send('PUT', path, '{', { session: false })).toEqual(UNAUTHENTICATED)
 })
 
-it('a DELETE with a JSON content type and no body is fine', async () => {
-  expect(await send('DELETE', '/api/permisos/999', '')).toEqual({
-    status: 200,
-    body: { success: true, message: 'Eliminado correctamente' },
-  })
+it('accepts a DELETE with a JSON content type and no body', async () => {
+  expect(await send('DELETE', '/api/permisos/999', '')).toEqual(DELETED)
 })
 
-describe('a request that cannot be read', () => {
-  it.each(['%', '%ff', '%E0%A4%A'])('for its path, %s', async (id) => {
+describe('a path that cannot be decoded', () => {
+  it.each(['%', '%ff', '%E0%A4%A'])('gets 400 and the usual headers: %s', async (id) => {
     const { headers, ...answer } = await test.call('GET', `/api/permisos/por-perfil/${id}`)
     expect(answer).toEqual(UNREADABLE)
     expect(headers).toMatchObject({
@@ -185,8 +179,8 @@ describe('a request that cannot be read', () => {
   })
 })
 
-// The last: it ends the session.
-it('of POST /api/auth/logout may have 16 KiB and no more', async () => {
+// This test comes last because it ends the session.
+it('POST /api/auth/logout accepts a body of 16 KiB and refuses a larger one', async () => {
   expect(await send('POST', '/api/auth/logout', large(16 * 1024 + 1))).toEqual(TOO_LARGE)
   expect(await send('POST', '/api/auth/logout', large(16 * 1024))).toMatchObject({ status: 200 })
 })

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { serve } from './cleanup.js'
 
 /**
- * A captcha service that says yes at once, or leaves everybody `waiting` while it `isHanging`;
- * ends after the tests of the file.
+ * Starts a captcha service that accepts every token at once, or keeps its responses in `waiting`
+ * while `isHanging` is true. It ends after the tests of the file.
  */
 export async function startHangingCaptcha() {
   const waiting: ServerResponse[] = []

@@ -4,8 +4,8 @@ import { listen } from '../src/dev/local.js'
 const open: (() => unknown)[] = []
 
 /**
- * Has something closed after the tests of the file, the last one opened first. Unlike `afterAll`
- * this may be called in a hook or a test, where vitest takes no further hooks and says nothing.
+ * Registers a function to be called after the tests of the file, in reverse order. Unlike
+ * `afterAll`, it works in a hook or a test, where vitest silently ignores further hooks.
  */
 export function closeAtEnd(close: () => unknown) {
   open.push(close)
@@ -15,7 +15,7 @@ export async function closeAll() {
   for (let close = open.pop(); close; close = open.pop()) await close()
 }
 
-/** Starts an HTTP server that ends after the tests of the file; gives its address. */
+/** Starts an HTTP server that ends after the tests of the file; returns its URL. */
 export async function serve(listener: RequestListener) {
   const { url, close } = await listen(listener)
   closeAtEnd(close)

@@ -20,10 +20,10 @@ import {
 import { testApp } from './app.js'
 
 const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
-/** Rounds after which a connection keeps its plans: PostgreSQL plans a statement five times. */
+/** After eight executions connections have generic plans, which PostgreSQL uses from the sixth on. */
 const ROUNDS = 8
 
-// A connection for each of the writes below.
+// Each of the writes below needs a connection of its own.
 const { app, config } = await testApp({ DATABASE_POOL_MAX: '20' })
 const { sql: pool } = app
 const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
@@ -34,7 +34,7 @@ const actor: Actor = { id: admin.id, ver: 0, modulo: null, accion: null, enforce
 
 let turn = 0
 
-/** Makes what is written to; returns one write of each kind, by name, to be sent later. */
+/** Inserts rows to be written; returns one write of each kind by its name, not yet sent. */
 async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
   turn += 1
   const round = turn
@@ -81,7 +81,7 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
   }
 }
 
-/** How many writes wait for a lock. */
+/** Returns how many sessions of this database wait for a lock. */
 async function countWaiting() {
   const rows = await sql`
     select from pg_stat_activity
@@ -90,14 +90,14 @@ async function countWaiting() {
   return rows.length
 }
 
-/** How a write ends: `done`, or with the message of its error. */
+/** Returns `done` when a write succeeds, and else the message of its error. */
 const outcome = (write: Promise<unknown>) =>
   write.then(
     () => 'done',
     (error: Error) => error.message,
   )
 
-it('a write in flight while a column is added to each table is carried out', async () => {
+it('carries out every write that is in flight while a column is added to each table', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const writes = Object.values(await makeWrites())
     await Promise.all(writes.map((write) => write()))

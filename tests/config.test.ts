@@ -8,7 +8,7 @@ const NEEDED = {
   CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
 }
 
-/** Every variable but HOST and CAPTCHA_SECRET, which can be any text. */
+/** Every variable but HOST and CAPTCHA_SECRET, which accept any text. */
 const VARIABLES = [
   ...['DATABASE_URL', 'DATABASE_POOL_MAX', 'DATABASE_PREPARE'],
   ...['JWT_SECRET', 'JWT_SECRET_PREVIOUS', 'CAPTCHA_VERIFY_URL', 'CLOUDINARY_URL'],
@@ -18,7 +18,7 @@ const VARIABLES = [
 
 const load = (env: Record<string, string> = {}) => loadConfig({ ...NEEDED, ...env })
 
-/** The message that the environment is refused with. */
+/** Returns the message of the ConfigError for an environment. */
 function refusal(env: Record<string, string | undefined>): string {
   try {
     loadConfig(env)
@@ -29,7 +29,7 @@ function refusal(env: Record<string, string | undefined>): string {
   throw new Error(`accepted: ${JSON.stringify(env)}`)
 }
 
-/** The variables that the message begins its lines with. */
+/** Returns the variables with which the lines of a message begin. */
 const named = (message: string) => message.split('\n').map((line) => line.split(' ', 1)[0])
 
 describe('loadConfig', () => {
@@ -58,7 +58,7 @@ describe('loadConfig', () => {
     })
   })
 
-  it('takes an empty variable as not set', () => {
+  it('treats an empty variable as missing', () => {
     const names = [...VARIABLES, 'HOST'].filter((name) => !(name in NEEDED))
     expect(load(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(load())
   })
@@ -156,7 +156,7 @@ describe('loadConfig', () => {
     }
   })
 
-  it('says what each variable must be', () => {
+  it('describes in its message what each variable must be', () => {
     const bad = Object.fromEntries(VARIABLES.map((name) => [name, '\0']))
     expect(refusal({ ...NEEDED, ...bad }).split('\n')).toEqual(
       VARIABLES.map((name) => expect.stringMatching(`^${name} must be (an?|one of|the) \\w.{6}`)),
@@ -174,7 +174,7 @@ describe('loadConfig', () => {
     [{ ADMIN_PASSWORD: 'clave' }, ['ADMIN_USERNAME', 'ADMIN_EMAIL']],
     [{ ADMIN_USERNAME: 'raiz', ADMIN_EMAIL: 'raiz@ejemplo.com' }, ['ADMIN_PASSWORD']],
     [{ ADMIN_USERNAME: 'raiz', ADMIN_PASSWORD: 'clave', ADMIN_EMAIL: '' }, ['ADMIN_EMAIL']],
-  ])('refuses the administrator in part: %j', (env, missing) => {
+  ])('names the missing variables when the administrator is incomplete: %j', (env, missing) => {
     expect(named(refusal({ ...NEEDED, ...env }))).toEqual(missing)
   })
 
@@ -183,7 +183,7 @@ describe('loadConfig', () => {
     ['ADMIN_USERNAME', '   '],
     ['ADMIN_PASSWORD', 'ñ'.repeat(37)],
     ['ADMIN_EMAIL', 'raiz'],
-  ])('refuses a malformed %s', (name, value) => {
+  ])('names %s when it is malformed', (name, value) => {
     const admin = {
       ADMIN_USERNAME: 'raiz',
       ADMIN_PASSWORD: 'clave',
@@ -201,13 +201,13 @@ describe('loadConfig', () => {
     ['?sslmode=require', 'unverified'],
     ['?ssl=true', 'verified'],
     ['?sslmode=verify-full&application_name=x', 'verified'],
-  ])('reads from DATABASE_URL%s that TLS is %s', (query, tls) => {
+  ])('reads from the query %j of DATABASE_URL that TLS is %s', (query, tls) => {
     const { DATABASE_URL } = load({ DATABASE_URL: `${NEEDED.DATABASE_URL}${query}` })
     expect(DATABASE_URL.tls).toBe(tls)
     expect(DATABASE_URL.url).not.toContain('ssl')
   })
 
-  it('echoes no value, whatever is wrong', () => {
+  it('never repeats a value in its message', () => {
     const message = refusal({
       DATABASE_URL: 'mysql://llavero:clave-de-base@db',
       JWT_SECRET: 'secreto-corto',

@@ -1,66 +1,71 @@
 import { createHmac } from 'node:crypto'
 import postgres from 'postgres'
 import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import {
+  type Answer,
+  DELETED,
+  FORBIDDEN,
+  MATRIX_REPLACED,
+  NOT_FOUND,
+  statusFailure,
+  successFailure,
+  UNAUTHENTICATED,
+  withoutHeaders,
+} from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, PNG, testApp } from './app.js'
+import {
+  addressOf,
+  ENDPOINT_NAMES,
+  type EndpointName,
+  endpoint,
+  FLAGS,
+  type Flag,
+} from './endpoints.js'
 
 type Json = Record<string, unknown>
 
-interface Reply {
-  status: number
-  body: unknown
-}
-
-/** What differs from the endpoint's good request: its path and query, keys of its body, or both. */
+/** What differs from an endpoint's valid request: the URL, fields of the body, or both. */
 type Change = string | Json | [string, Json]
 
-interface Endpoint {
-  /** The body of the good request. */
-  body?: Json
-  /** The body of its answer, which has status 200. */
-  answer: Json
-  /** Requests that have the same answer. */
-  same?: Change[]
-  /** Requests that have another answer, and change nothing. */
-  cases: [Change, Reply][]
-  /** The answer to any failure of the database. */
-  unexpected: Reply
-  /** Whether a user without any permission may call it. */
-  open?: true
+/** A rule of the contract: each of these requests gets this answer and changes no row. */
+interface Rule {
+  title: string
+  changes: Change[]
+  answer: Answer
 }
 
-const ok = (body: Json): Reply => ({ status: 200, body: { success: true, ...body } })
-const fails = (status: number, message: unknown): Reply => ({
-  status,
-  body: { statusCode: status, message },
-})
-const refuses = (message: unknown, status = 200): Reply => ({
-  status,
-  body: { success: false, message },
-})
-const required = (field: string) => fails(400, `El campo ${field} es obligatorio`)
-const notText = (field: string) => fails(400, `El campo ${field} debe ser texto`)
-const notNumber = (field: string) =>
-  fails(400, `El campo ${field} debe ser un número entero distinto de 0`)
-const badCharacters = (field: string) =>
-  fails(400, `El campo ${field} contiene caracteres no permitidos`)
-const notBoolean = (field: string) => fails(400, `El campo ${field} debe ser booleano`)
-const tooLongText = (field: string) => `El campo ${field} no puede superar los 255 caracteres`
-const tooLong = (field: string) => fails(400, tooLongText(field))
-const internal = fails(500, 'Error interno del servidor')
+interface Contract {
+  /** The id in the path of the valid request. */
+  id?: number
+  /** The body of the valid request. */
+  body?: Json
+  /** The body of the answer to the valid request, whose status is 200. */
+  answer: Json
+  /** Requests that get the same answer, by the rule that they show. */
+  same?: Record<string, Change[]>
+  rules: Rule[]
+}
 
-/** One reply for each of several requests. */
-const each = (changes: Change[], reply: Reply) =>
-  changes.map((change): [Change, Reply] => [change, reply])
-/** The same for the values of one field. */
-const eachValue = (field: string, values: unknown[], reply: Reply) =>
-  each(
-    values.map((value) => ({ [field]: value })),
-    reply,
-  )
+const rule = (title: string, changes: Change[], answer: Answer): Rule => ({
+  title,
+  changes,
+  answer,
+})
 
+/** Returns the changes that give one field each of these values. */
+const withField = (field: string, values: unknown[]) => values.map((value) => ({ [field]: value }))
+
+/** Returns a URL for each of these endings. */
+const under = (path: string, endings: string[]) => endings.map((ending) => path + ending)
+
+const ok = (body: Json): Answer => ({ status: 200, body: { success: true, ...body } })
+const tooLongMessage = (field: string) => `El campo ${field} no puede superar los 255 caracteres`
+
+/** One character more than a text may have. */
 const LONG = 'ñ'.repeat(256)
-/** Texts to search for: the longest one that may be, in one and two UTF-16 units, and longer ones. */
+/** Search texts of 255 characters; those of the second have two UTF-16 units each. */
 const LONGEST_SEARCHES = ['ñ'.repeat(255), '🗝'.repeat(255)]
+/** Search texts above the limit of 255 characters. */
 const LONGER_SEARCHES = [LONG, '🗝'.repeat(256), 'x'.repeat(12_000)]
 const NUL = 'con \0 nulo'
 const HASH = expect.stringMatching(/^\$2[aby]\$10\$[./\w]{53}$/)
@@ -83,25 +88,71 @@ const BAD_PATH_IDS = [
   '',
 ]
 const UNKNOWN_PATH_IDS = ['999', '-1', '2147483648', '99999999999999999999', '1e400']
-const under = (path: string, ids: string[]) => ids.map((id) => path + id)
 
-const badPages = (path: string) =>
-  each(
+// The rules that several fields share.
+
+const required = (field: string, missing: unknown[] = MISSING) =>
+  rule(
+    `answers 400 when ${field} is missing`,
+    withField(field, missing),
+    statusFailure(400, `El campo ${field} es obligatorio`),
+  )
+
+const mustBeText = (field: string) =>
+  rule(
+    `answers 400 when ${field} is not a string`,
+    withField(field, NOT_TEXTS),
+    statusFailure(400, `El campo ${field} debe ser texto`),
+  )
+
+const mustBeId = (field: string) =>
+  rule(
+    `answers 400 when ${field} is not an integer other than 0`,
+    withField(field, NOT_NUMBERS),
+    statusFailure(400, `El campo ${field} debe ser un número entero distinto de 0`),
+  )
+
+const mustBeBoolean = (field: string, values: unknown[]) =>
+  rule(
+    `answers 400 when ${field} is not a boolean`,
+    withField(field, values),
+    statusFailure(400, `El campo ${field} debe ser booleano`),
+  )
+
+const mustHaveAllowedCharacters = (field: string, values: unknown[]) =>
+  rule(
+    `answers 400 when ${field} has a character that is not allowed`,
+    withField(field, values),
+    statusFailure(400, `El campo ${field} contiene caracteres no permitidos`),
+  )
+
+const mustHave255Characters = (field: string, values: unknown[] = [LONG]) =>
+  rule(
+    `answers 400 when ${field} has more than 255 characters`,
+    withField(field, values),
+    statusFailure(400, tooLongMessage(field)),
+  )
+
+const mustHave255CharactersInSearch = (path: string) =>
+  rule(
+    'answers 400 when search has more than 255 characters',
+    under(`${path}?search=`, LONGER_SEARCHES),
+    statusFailure(400, tooLongMessage('search')),
+  )
+
+const mustBePage = (path: string) =>
+  rule(
+    'answers 400 when page is not an integer from 1 up',
     under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00']),
-    fails(400, 'El campo page debe ser un entero mayor o igual a 1'),
+    statusFailure(400, 'El campo page debe ser un entero mayor o igual a 1'),
   )
 
-const flags = (...granted: string[]) =>
-  Object.fromEntries(
-    ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle'].map((flag) => [
-      flag,
-      granted.includes(flag),
-    ]),
-  )
+const flags = (...granted: Flag[]) =>
+  Object.fromEntries(FLAGS.map((flag) => [flag, granted.includes(flag)]))
 const BAD_FLAGS = ['true', 'false', 'x', 1, -1, [], {}]
 const FALSE_FLAGS = { bitEditar: null, bitConsulta: 0, bitEliminar: '', bitDetalle: false }
 
-// What every test starts from.
+// The rows that every test starts from.
 const PERMISOS = [
   { id: 1, idPerfil: 2, idModulo: 5, ...flags('bitAgregar', 'bitConsulta') },
   { id: 2, idPerfil: 2, idModulo: 6, ...flags('bitDetalle') },
@@ -157,45 +208,52 @@ const modulos = (...ids: number[]) => ({
   totalPages: Math.ceil(ids.length / 5),
 })
 
-const NO_CAPTCHA = fails(400, 'Fallo en la validación del captcha.')
-const NO_USER = fails(401, 'El usuario no existe o su estado es the service.')
-const NO_CREDENTIALS = fails(400, 'Usuario y contraseña son obligatorios')
-const NO_IDS = fails(400, 'Perfil y Módulo son obligatorios')
-const UNKNOWN_REFERENCE = fails(400, 'El perfil o el módulo no existe')
-const BAD_PERMISO_ID = fails(400, 'ID de permiso inválido')
-const BAD_PERFIL_ID = fails(400, 'ID de perfil inválido')
-const BAD_MATRIX_ID = fails(400, 'ID de perfil requerido')
-const MATRIX_FAILED = fails(500, 'Error al guardar en base de datos')
-const NO_PERFIL_NAME = fails(400, 'El nombre es obligatorio')
-const NO_MODULO_NAME = refuses('El nombre del módulo es obligatorio.')
-const BAD_MODULO_ID = refuses('ID de módulo inválido.')
-const MODULO_NOT_CREATED = refuses('No se pudo crear el módulo en la base de datos.')
-const MODULO_NOT_UPDATED = refuses('No se pudo actualizar el módulo.')
-const BAD_USUARIO_ID = fails(400, 'ID de usuario inválido')
-const BAD_EMAIL = fails(400, 'El campo strCorreo debe ser un correo electrónico')
-const LONG_PASSWORD = fails(400, 'La contraseña no puede superar los 72 bytes')
-const USUARIO_NOT_UPDATED = fails(
-  500,
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
-)
+const NO_CAPTCHA = statusFailure(400, 'Fallo en la validación del captcha.')
+const NO_CREDENTIALS = statusFailure(400, 'Usuario y contraseña son obligatorios')
+const NO_IDS = statusFailure(400, 'Perfil y Módulo son obligatorios')
+const UNKNOWN_REFERENCE = statusFailure(400, 'El perfil o el módulo no existe')
+const DUPLICATE_PERMISO = statusFailure(409, 'El perfil ya tiene permisos sobre ese módulo')
+const BAD_PERMISO_ID = statusFailure(400, 'ID de permiso inválido')
+const BAD_PERFIL_ID = statusFailure(400, 'ID de perfil inválido')
+const BAD_MATRIX_ID = statusFailure(400, 'ID de perfil requerido')
+const MATRIX_FAILED = endpoint('POST /api/permisos/guardar-matriz').unexpected
+const NO_PERFIL_NAME = statusFailure(400, 'El nombre es obligatorio')
+const NO_MODULO_NAME = successFailure(200, 'El nombre del módulo es obligatorio.')
+const BAD_MODULO_ID = successFailure(200, 'ID de módulo inválido.')
+const MODULO_NOT_CREATED = endpoint('POST /api/modulo').unexpected
+const MODULO_NOT_UPDATED = endpoint('PUT /api/modulo/:id').unexpected
+const BAD_USUARIO_ID = statusFailure(400, 'ID de usuario inválido')
+const BAD_EMAIL = statusFailure(400, 'El campo strCorreo debe ser un correo electrónico')
+const LONG_PASSWORD = statusFailure(400, 'La contraseña no puede superar los 72 bytes')
 
-/** The good matrix with one more entry. */
+/** The valid matrix with one more entry. */
 const withEntry = (entry: unknown) => ({ permisos: [{ idModulo: 1 }, entry] })
 const withModulo = (idModulo: unknown) => withEntry({ idModulo })
-const badMatrixEntries = [
-  ...each(
+
+const MATRIX_ENTRY_RULES = [
+  rule(
+    'answers 400 when an entry of permisos is not an object',
     [null, 5, 'x', [], [1]].map(withEntry),
-    fails(400, 'El campo permisos debe ser una lista de objetos'),
+    statusFailure(400, 'El campo permisos debe ser una lista de objetos'),
   ),
-  ...each(MISSING.map(withModulo), required('idModulo')),
-  ...each(NOT_NUMBERS.map(withModulo), notNumber('idModulo')),
-  ...each(
+  rule(
+    'answers 400 when the idModulo of an entry is missing',
+    MISSING.map(withModulo),
+    statusFailure(400, 'El campo idModulo es obligatorio'),
+  ),
+  rule(
+    'answers 400 when the idModulo of an entry is not an integer other than 0',
+    NOT_NUMBERS.map(withModulo),
+    statusFailure(400, 'El campo idModulo debe ser un número entero distinto de 0'),
+  ),
+  rule(
+    'answers 400 when a flag of an entry is neither a boolean nor falsy',
     BAD_FLAGS.map((bitAgregar) => withEntry({ idModulo: 2, bitAgregar })),
-    notBoolean('bitAgregar'),
+    statusFailure(400, 'El campo bitAgregar debe ser booleano'),
   ),
 ]
 
-/** What is no email address. */
+/** Texts that are not email addresses. */
 const NO_EMAILS = [
   ...['ana', '@x.es', 'a@', 'a@x', 'a@.es', 'a@x.', 'a@-x.es', 'a@x-.es', 'a@x_y.es', 'a@@x.es'],
   ...['a b@x.es', 'a..b@x.es', '.a@x.es', 'a.@x.es', 'a@x.es.', 'a@x.es\n', ' a@x.es', 'a@x.es b'],
@@ -204,7 +262,7 @@ const NO_EMAILS = [
 ]
 const EMAILS = ['a@b.cc', 'ana.b+c@x-y.ejemplo.com', 'ñu@ñandú.es', "o'brien@1.es"]
 
-/** Texts that begin as an image does and are no whole one, as the image host's SDK would take it. */
+/** Texts that begin like an image but that the image host's SDK would not take for one. */
 const NO_IMAGES = [
   ...['data:image', 'data:image/png', 'data:image/png,AAAA', 'data:image/;base64,AAAA'],
   ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA', 'data:image/../../etc/hostname'],
@@ -217,55 +275,98 @@ const NO_IMAGES = [
   `data:image/a;c=${'d'.repeat(21)};base64,AAAA`,
 ]
 
-/** What the two user endpoints have in common. */
-const usuarioCases: [Change, Reply][] = [
-  ...eachValue('strNombreUsuario', [...MISSING, ' \t'], required('strNombreUsuario')),
-  ...eachValue('strNombreUsuario', NOT_TEXTS, notText('strNombreUsuario')),
-  ...eachValue(
-    'strNombreUsuario',
-    [NUL, 'a\ud800', ' ana', 'ana\u3000', 'a\u200bna', 'a\u0007na', '\u202eana'],
-    badCharacters('strNombreUsuario'),
+/** The rules that the two user endpoints share. */
+const USUARIO_RULES: Rule[] = [
+  required('strNombreUsuario', [...MISSING, ' \t']),
+  mustBeText('strNombreUsuario'),
+  mustHaveAllowedCharacters('strNombreUsuario', [
+    NUL,
+    'a\ud800',
+    ' ana',
+    'ana\u3000',
+    'a\u200bna',
+    'a\u0007na',
+    '\u202eana',
+  ]),
+  mustHave255Characters('strNombreUsuario', [LONG, 'x'.repeat(511)]),
+  required('idPerfil'),
+  mustBeId('idPerfil'),
+  required('strCorreo', [...MISSING, ' ']),
+  mustBeText('strCorreo'),
+  mustHaveAllowedCharacters('strCorreo', [`${NUL}@ejemplo.com`]),
+  mustHave255Characters('strCorreo', [`${LONG}@ejemplo.com`]),
+  rule(
+    'answers 400 when strCorreo is not an email address',
+    withField('strCorreo', NO_EMAILS),
+    BAD_EMAIL,
   ),
-  ...eachValue('strNombreUsuario', [LONG, 'x'.repeat(511)], tooLong('strNombreUsuario')),
-  ...eachValue('idPerfil', MISSING, required('idPerfil')),
-  ...eachValue('idPerfil', NOT_NUMBERS, notNumber('idPerfil')),
-  ...eachValue('strCorreo', [...MISSING, ' '], required('strCorreo')),
-  ...eachValue('strCorreo', NOT_TEXTS, notText('strCorreo')),
-  [{ strCorreo: `${NUL}@ejemplo.com` }, badCharacters('strCorreo')],
-  [{ strCorreo: `${LONG}@ejemplo.com` }, tooLong('strCorreo')],
-  ...eachValue('strCorreo', NO_EMAILS, BAD_EMAIL),
-  ...eachValue('strNumeroCelular', NOT_TEXTS, notText('strNumeroCelular')),
-  ...eachValue('strNumeroCelular', [NUL, '\ud800'], badCharacters('strNumeroCelular')),
-  [{ strNumeroCelular: LONG }, tooLong('strNumeroCelular')],
-  ...eachValue('idEstadoUsuario', [1, 0, 'true', '', []], notBoolean('idEstadoUsuario')),
-  ...eachValue('strPwd', NOT_TEXTS, notText('strPwd')),
-  [{ strPwd: NUL }, badCharacters('strPwd')],
-  ...eachValue('strPwd', ['x'.repeat(73), `${'ñ'.repeat(36)}x`], LONG_PASSWORD),
-  [{ strPwd: 'x'.repeat(73), strCorreo: EVA.strCorreo }, LONG_PASSWORD],
-  ...eachValue('imagenBase64', NOT_TEXTS, notText('imagenBase64')),
-  ...eachValue(
-    'imagenBase64',
-    ['/etc/hostname', 'https://ejemplo.com/a.png', 'data:text/plain;base64,QQ==', ` ${PNG}`, 'x'],
-    fails(400, 'El campo imagenBase64 debe empezar por data:image'),
+  mustBeText('strNumeroCelular'),
+  mustHaveAllowedCharacters('strNumeroCelular', [NUL, '\ud800']),
+  mustHave255Characters('strNumeroCelular'),
+  mustBeBoolean('idEstadoUsuario', [1, 0, 'true', '', []]),
+  mustBeText('strPwd'),
+  mustHaveAllowedCharacters('strPwd', [NUL]),
+  rule(
+    'answers 400 when strPwd has more than 72 bytes',
+    withField('strPwd', ['x'.repeat(73), `${'ñ'.repeat(36)}x`]),
+    LONG_PASSWORD,
   ),
-  ...eachValue(
-    'imagenBase64',
-    NO_IMAGES,
-    fails(400, 'El campo imagenBase64 debe ser una imagen completa en base64'),
+  rule(
+    'validates strPwd before it looks for a duplicate email',
+    [{ strPwd: 'x'.repeat(73), strCorreo: EVA.strCorreo }],
+    LONG_PASSWORD,
   ),
-  ...eachValue('idPerfil', UNKNOWN_IDS, fails(500, 'El perfil indicado no existe')),
-  ...eachValue(
-    'strCorreo',
-    [EVA.strCorreo, 'EVA@Ejemplo.com'],
-    fails(500, 'El correo electrónico ya está registrado'),
+  mustBeText('imagenBase64'),
+  rule(
+    'answers 400 when imagenBase64 does not begin with data:image',
+    withField('imagenBase64', [
+      '/etc/hostname',
+      'https://ejemplo.com/a.png',
+      'data:text/plain;base64,QQ==',
+      ` ${PNG}`,
+      'x',
+    ]),
+    statusFailure(400, 'El campo imagenBase64 debe empezar por data:image'),
   ),
-  ...eachValue(
-    'strNombreUsuario',
-    ['eva', 'EVA'],
-    fails(500, 'El nombre de usuario ya está registrado'),
+  rule(
+    'answers 400 when imagenBase64 is not a complete image in base64',
+    withField('imagenBase64', NO_IMAGES),
+    statusFailure(400, 'El campo imagenBase64 debe ser una imagen completa en base64'),
+  ),
+  rule(
+    'answers 500 when no profile has the id idPerfil',
+    withField('idPerfil', UNKNOWN_IDS),
+    statusFailure(500, 'El perfil indicado no existe'),
+  ),
+  rule(
+    'answers 500 when another user has the email address, in any case',
+    withField('strCorreo', [EVA.strCorreo, 'EVA@Ejemplo.com']),
+    statusFailure(500, 'El correo electrónico ya está registrado'),
+  ),
+  rule(
+    'answers 500 when another user has the name, in any case',
+    withField('strNombreUsuario', ['eva', 'EVA']),
+    statusFailure(500, 'El nombre de usuario ya está registrado'),
   ),
 ]
-const CONTRACT: Record<string, Endpoint> = {
+
+/** The rules that the two module endpoints share. */
+const MODULO_NAME_RULES: Rule[] = [
+  rule(
+    'answers success false when strNombreModulo is missing, falsy, only whitespace or has a NUL',
+    withField('strNombreModulo', [undefined, null, '', '  ', '\t\n\u00a0', 0, false, NUL]),
+    NO_MODULO_NAME,
+  ),
+  mustBeText('strNombreModulo'),
+  rule(
+    'answers success false when strNombreModulo has more than 255 characters',
+    [{ strNombreModulo: LONG }],
+    successFailure(200, tooLongMessage('strNombreModulo')),
+  ),
+]
+
+/** The endpoints that the contract describes. */
+const CONTRACT = {
   'POST /api/auth/login': {
     body: { strNombreUsuario: 'ana', strPwd: ADMIN.strPwd, captchaToken: 'humano' },
     answer: {
@@ -280,91 +381,176 @@ const CONTRACT: Record<string, Endpoint> = {
         imagenUrl: ANA.imagenUrl,
       },
     },
-    same: [{ sobra: 1 }, { captchaToken: 'x'.repeat(8192) }],
-    cases: [
-      ...eachValue(
-        'captchaToken',
-        [undefined, null, '', 5, true, [], {}, 'rechazar', 'x'.repeat(8193)],
+    same: {
+      'ignores unknown fields': [{ sobra: 1 }],
+      'accepts a captcha token of 8,192 characters': [{ captchaToken: 'x'.repeat(8192) }],
+    },
+    rules: [
+      rule(
+        'answers 400 when the captcha token is missing, invalid or rejected',
+        withField('captchaToken', [
+          undefined,
+          null,
+          '',
+          5,
+          true,
+          [],
+          {},
+          'rechazar',
+          'x'.repeat(8193),
+        ]),
         NO_CAPTCHA,
       ),
-      [{ captchaToken: 'rechazar', strNombreUsuario: 'nadie', strPwd: undefined }, NO_CAPTCHA],
-      ...eachValue('strNombreUsuario', [undefined, null, ''], NO_CREDENTIALS),
-      ...eachValue('strPwd', [undefined, null, ''], NO_CREDENTIALS),
-      ...eachValue('strNombreUsuario', ['nadie', 'eva', 'ANA', ' ana', NUL, LONG], NO_USER),
-      ...eachValue(
-        'strPwd',
-        ['otra clave', 'x'.repeat(73), NUL, LONG],
-        fails(401, 'Usuario o contraseña incorrectos.'),
+      rule(
+        'verifies the captcha before it reads the credentials',
+        [{ captchaToken: 'rechazar', strNombreUsuario: 'nadie', strPwd: undefined }],
+        NO_CAPTCHA,
+      ),
+      rule(
+        'answers 400 when strNombreUsuario is missing',
+        withField('strNombreUsuario', MISSING),
+        NO_CREDENTIALS,
+      ),
+      rule('answers 400 when strPwd is missing', withField('strPwd', MISSING), NO_CREDENTIALS),
+      rule(
+        'answers 401 when no active user has exactly this name',
+        withField('strNombreUsuario', ['nadie', 'eva', 'ANA', ' ana', NUL, LONG]),
+        statusFailure(401, 'El usuario no existe o su estado es the service.'),
+      ),
+      rule(
+        'answers 401 when the password is wrong',
+        withField('strPwd', ['otra clave', 'x'.repeat(73), NUL, LONG]),
+        statusFailure(401, 'Usuario o contraseña incorrectos.'),
       ),
     ],
-    unexpected: internal,
   },
 
   'GET /api/permisos': {
     answer: { success: true, data: PERMISOS.map(joined), totalPages: 1 },
-    same: ['/api/permisos?page=', '/api/permisos?page=1', '/api/permisos?sobra=1'],
-    cases: [
-      ...badPages('/api/permisos'),
-      ...each(
-        ['/api/permisos?page=2', '/api/permisos?page=99999999999999999999'],
+    same: {
+      'takes an empty page for page 1': ['/api/permisos?page='],
+      'answers page 1': ['/api/permisos?page=1'],
+      'ignores unknown parameters': ['/api/permisos?sobra=1'],
+    },
+    rules: [
+      mustBePage('/api/permisos'),
+      rule(
+        'answers an empty list beyond the last page',
+        under('/api/permisos?page=', ['2', '99999999999999999999']),
         ok({ data: [], totalPages: 1 }),
       ),
     ],
-    unexpected: fails(500, 'Error al consultar permisos'),
   },
 
   'POST /api/permisos': {
     body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
     answer: { success: true, data: { id: 4, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
-    same: [{ idPerfil: '3', idModulo: '6' }, FALSE_FLAGS, { id: 99, sobra: 1, nombrePerfil: 'x' }],
-    cases: [
-      [{ idPerfil: undefined, bitAgregar: 'x' }, NO_IDS],
-      ...eachValue('idPerfil', MISSING, NO_IDS),
-      ...eachValue('idPerfil', NOT_NUMBERS, notNumber('idPerfil')),
-      ...eachValue('idModulo', MISSING, NO_IDS),
-      ...eachValue('idModulo', NOT_NUMBERS, notNumber('idModulo')),
-      ...eachValue('bitAgregar', BAD_FLAGS, notBoolean('bitAgregar')),
-      [{ bitDetalle: 'x' }, notBoolean('bitDetalle')],
-      ...eachValue('idPerfil', UNKNOWN_IDS, UNKNOWN_REFERENCE),
-      ...eachValue('idModulo', UNKNOWN_IDS, UNKNOWN_REFERENCE),
-      [{ idModulo: 5 }, fails(409, 'El perfil ya tiene permisos sobre ese módulo')],
-    ],
-    unexpected: internal,
-  },
-
-  'PUT /api/permisos/1': {
-    body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
-    answer: { success: true, data: { id: 1, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
-    same: [{ idPerfil: '3', idModulo: '6' }, FALSE_FLAGS, { id: 99, sobra: 1 }],
-    cases: [
-      ...each(under('/api/permisos/', BAD_PATH_IDS), BAD_PERMISO_ID),
-      [['/api/permisos/0', { idPerfil: undefined }], BAD_PERMISO_ID],
-      [['/api/permisos/999', { idModulo: undefined }], NO_IDS],
-      ...eachValue('idPerfil', MISSING, NO_IDS),
-      ...eachValue('idPerfil', NOT_NUMBERS, notNumber('idPerfil')),
-      ...eachValue('idModulo', MISSING, NO_IDS),
-      ...eachValue('bitAgregar', BAD_FLAGS, notBoolean('bitAgregar')),
-      ...each(under('/api/permisos/', UNKNOWN_PATH_IDS), fails(404, 'Permiso no encontrado')),
-      ...eachValue('idPerfil', UNKNOWN_IDS, UNKNOWN_REFERENCE),
-      ...eachValue('idModulo', UNKNOWN_IDS, UNKNOWN_REFERENCE),
-      [{ idPerfil: 2, idModulo: 6 }, fails(409, 'El perfil ya tiene permisos sobre ese módulo')],
-    ],
-    unexpected: internal,
-  },
-
-  'DELETE /api/permisos/1': {
-    answer: { success: true, message: 'Eliminado correctamente' },
-    cases: [
-      ...each(under('/api/permisos/', BAD_PATH_IDS), BAD_PERMISO_ID),
-      ...each(
-        under('/api/permisos/', UNKNOWN_PATH_IDS),
-        ok({ message: 'Eliminado correctamente' }),
+    same: {
+      'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
+      'stores a falsy flag as false': [FALSE_FLAGS],
+      'ignores unknown fields and the id': [{ id: 99, sobra: 1, nombrePerfil: 'x' }],
+    },
+    rules: [
+      rule(
+        'answers for a missing id before it answers for an invalid flag',
+        [{ idPerfil: undefined, bitAgregar: 'x' }],
+        NO_IDS,
+      ),
+      rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),
+      mustBeId('idPerfil'),
+      rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
+      mustBeId('idModulo'),
+      mustBeBoolean('bitAgregar', BAD_FLAGS),
+      mustBeBoolean('bitDetalle', ['x']),
+      rule(
+        'answers 400 when no profile has the id idPerfil',
+        withField('idPerfil', UNKNOWN_IDS),
+        UNKNOWN_REFERENCE,
+      ),
+      rule(
+        'answers 400 when no module has the id idModulo',
+        withField('idModulo', UNKNOWN_IDS),
+        UNKNOWN_REFERENCE,
+      ),
+      rule(
+        'answers 409 when the profile already has a record for the module',
+        [{ idModulo: 5 }],
+        DUPLICATE_PERMISO,
       ),
     ],
-    unexpected: internal,
   },
 
-  'GET /api/permisos/mis-permisos/2': {
+  'PUT /api/permisos/:id': {
+    id: 1,
+    body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
+    answer: { success: true, data: { id: 1, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
+    same: {
+      'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
+      'stores a falsy flag as false': [FALSE_FLAGS],
+      'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }],
+    },
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/permisos/', BAD_PATH_IDS),
+        BAD_PERMISO_ID,
+      ),
+      rule(
+        'validates the path before the body',
+        [['/api/permisos/0', { idPerfil: undefined }]],
+        BAD_PERMISO_ID,
+      ),
+      rule(
+        'validates the body before it looks for the record',
+        [['/api/permisos/999', { idModulo: undefined }]],
+        NO_IDS,
+      ),
+      rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),
+      mustBeId('idPerfil'),
+      rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
+      mustBeBoolean('bitAgregar', BAD_FLAGS),
+      rule(
+        'answers 404 when no record has the id',
+        under('/api/permisos/', UNKNOWN_PATH_IDS),
+        statusFailure(404, 'Permiso no encontrado'),
+      ),
+      rule(
+        'answers 400 when no profile has the id idPerfil',
+        withField('idPerfil', UNKNOWN_IDS),
+        UNKNOWN_REFERENCE,
+      ),
+      rule(
+        'answers 400 when no module has the id idModulo',
+        withField('idModulo', UNKNOWN_IDS),
+        UNKNOWN_REFERENCE,
+      ),
+      rule(
+        'answers 409 when the profile has another record for the module',
+        [{ idPerfil: 2, idModulo: 6 }],
+        DUPLICATE_PERMISO,
+      ),
+    ],
+  },
+
+  'DELETE /api/permisos/:id': {
+    id: 1,
+    answer: DELETED.body,
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/permisos/', BAD_PATH_IDS),
+        BAD_PERMISO_ID,
+      ),
+      rule(
+        'answers as usual when no record has the id',
+        under('/api/permisos/', UNKNOWN_PATH_IDS),
+        DELETED,
+      ),
+    ],
+  },
+
+  'GET /api/permisos/mis-permisos/:idPerfil': {
+    id: 2,
     answer: {
       success: true,
       permisos: {
@@ -372,69 +558,136 @@ const CONTRACT: Record<string, Endpoint> = {
         'ALMACÉN \\ Ñ': { nombreModulo: 'ALMACÉN \\ Ñ', ...flags('bitDetalle') },
       },
     },
-    cases: [
-      ...each(under('/api/permisos/mis-permisos/', BAD_PATH_IDS), BAD_PERFIL_ID),
-      ...each(under('/api/permisos/mis-permisos/', UNKNOWN_PATH_IDS), ok({ permisos: {} })),
-      ['/api/permisos/mis-permisos/1', ok({ permisos: {} })],
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/permisos/mis-permisos/', BAD_PATH_IDS),
+        BAD_PERFIL_ID,
+      ),
+      rule(
+        'answers an empty map when no profile has the id',
+        under('/api/permisos/mis-permisos/', UNKNOWN_PATH_IDS),
+        ok({ permisos: {} }),
+      ),
+      rule(
+        'answers an empty map when the profile has no records',
+        ['/api/permisos/mis-permisos/1'],
+        ok({ permisos: {} }),
+      ),
     ],
-    unexpected: fails(500, 'Error al cargar los permisos del usuario'),
-    open: true,
   },
 
-  'GET /api/permisos/por-perfil/2': {
+  'GET /api/permisos/por-perfil/:idPerfil': {
+    id: 2,
     answer: { success: true, data: PERMISOS.slice(0, 2) },
-    cases: [
-      ...each(under('/api/permisos/por-perfil/', BAD_PATH_IDS), BAD_PERFIL_ID),
-      ...each(under('/api/permisos/por-perfil/', UNKNOWN_PATH_IDS), ok({ data: [] })),
-      ['/api/permisos/por-perfil/1', ok({ data: [] })],
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/permisos/por-perfil/', BAD_PATH_IDS),
+        BAD_PERFIL_ID,
+      ),
+      rule(
+        'answers an empty list when no profile has the id',
+        under('/api/permisos/por-perfil/', UNKNOWN_PATH_IDS),
+        ok({ data: [] }),
+      ),
+      rule(
+        'answers an empty list when the profile has no records',
+        ['/api/permisos/por-perfil/1'],
+        ok({ data: [] }),
+      ),
     ],
-    unexpected: fails(500, 'Error al cargar permisos'),
   },
 
   'POST /api/permisos/guardar-matriz': {
     body: { idPerfil: 2, permisos: [{ idModulo: 1, bitAgregar: true }] },
-    answer: { success: true, message: 'Matriz actualizada correctamente' },
-    same: [
-      { idPerfil: '2', sobra: 1 },
-      { permisos: [{ idModulo: '1', sobra: 1, ...FALSE_FLAGS }] },
-      { permisos: undefined },
-      { permisos: null },
-      { permisos: [] },
-      { idPerfil: 999, permisos: [] },
-      { idPerfil: 1e300, permisos: undefined },
-    ],
-    cases: [
-      ...eachValue('idPerfil', [...MISSING, ...NOT_NUMBERS], BAD_MATRIX_ID),
-      [{ idPerfil: 0, permisos: 'x' }, BAD_MATRIX_ID],
-      ...eachValue(
-        'permisos',
-        ['x', 5, true, {}],
-        fails(400, 'El campo permisos debe ser una lista'),
+    answer: MATRIX_REPLACED.body,
+    same: {
+      'accepts idPerfil as text and ignores unknown fields': [{ idPerfil: '2', sobra: 1 }],
+      'accepts idModulo as text, falsy flags and unknown fields in an entry': [
+        { permisos: [{ idModulo: '1', sobra: 1, ...FALSE_FLAGS }] },
+      ],
+      'accepts a missing or empty list': [
+        { permisos: undefined },
+        { permisos: null },
+        { permisos: [] },
+      ],
+      'accepts an empty list for an unknown profile': [
+        { idPerfil: 999, permisos: [] },
+        { idPerfil: 1e300, permisos: undefined },
+      ],
+    },
+    rules: [
+      rule(
+        'answers 400 when idPerfil is missing or not an integer other than 0',
+        withField('idPerfil', [...MISSING, ...NOT_NUMBERS]),
+        BAD_MATRIX_ID,
       ),
-      ...badMatrixEntries,
-      ...each(UNKNOWN_IDS.map(withModulo), MATRIX_FAILED),
-      ...eachValue('idPerfil', UNKNOWN_IDS, MATRIX_FAILED),
-      [{ permisos: [{ idModulo: 1 }, { idModulo: 2 }, { idModulo: '1' }] }, MATRIX_FAILED],
+      rule('validates idPerfil before permisos', [{ idPerfil: 0, permisos: 'x' }], BAD_MATRIX_ID),
+      rule(
+        'answers 400 when permisos is not a list',
+        withField('permisos', ['x', 5, true, {}]),
+        statusFailure(400, 'El campo permisos debe ser una lista'),
+      ),
+      ...MATRIX_ENTRY_RULES,
+      rule(
+        'answers 500 when no module has the idModulo of an entry',
+        UNKNOWN_IDS.map(withModulo),
+        MATRIX_FAILED,
+      ),
+      rule(
+        'answers 500 when no profile has the id idPerfil',
+        withField('idPerfil', UNKNOWN_IDS),
+        MATRIX_FAILED,
+      ),
+      rule(
+        'answers 500 when two entries have the same idModulo',
+        [{ permisos: [{ idModulo: 1 }, { idModulo: 2 }, { idModulo: '1' }] }],
+        MATRIX_FAILED,
+      ),
     ],
-    unexpected: MATRIX_FAILED,
   },
 
   'GET /api/perfil': {
     answer: { success: true, ...perfiles(3, 2, 1) },
-    same: ['/api/perfil?page=&search=&isAdmin=', '/api/perfil?page=1&sobra=1'],
-    cases: [
-      ...badPages('/api/perfil'),
-      ...each(
+    same: {
+      'ignores empty parameters': ['/api/perfil?page=&search=&isAdmin='],
+      'ignores unknown parameters': ['/api/perfil?page=1&sobra=1'],
+    },
+    rules: [
+      mustBePage('/api/perfil'),
+      rule(
+        'answers 400 when isAdmin is neither true nor false',
         under('/api/perfil?isAdmin=', ['TRUE', '1', 'x', '%20', 'true%00']),
-        fails(400, 'El campo isAdmin debe ser true o false'),
+        statusFailure(400, 'El campo isAdmin debe ser true o false'),
       ),
-      ['/api/perfil?page=2', ok({ data: [], totalPages: 1 })],
-      ['/api/perfil?page=99999999999999999999', ok({ data: [], totalPages: 1 })],
-      ['/api/perfil?isAdmin=true', ok(perfiles(1))],
-      ['/api/perfil?isAdmin=false', ok(perfiles(3, 2))],
-      ['/api/perfil?isAdmin=false&search=ventas', ok(perfiles(2))],
-      ['/api/perfil?isAdmin=true&search=ventas', ok(perfiles())],
-      ...each(
+      rule(
+        'answers an empty list beyond the last page',
+        under('/api/perfil?page=', ['2', '99999999999999999999']),
+        ok({ data: [], totalPages: 1 }),
+      ),
+      rule(
+        'answers administrator profiles alone when isAdmin is true',
+        ['/api/perfil?isAdmin=true'],
+        ok(perfiles(1)),
+      ),
+      rule(
+        'answers the other profiles alone when isAdmin is false',
+        ['/api/perfil?isAdmin=false'],
+        ok(perfiles(3, 2)),
+      ),
+      rule(
+        'answers the profiles that match both filters',
+        ['/api/perfil?isAdmin=false&search=ventas'],
+        ok(perfiles(2)),
+      ),
+      rule(
+        'answers an empty list when no profile matches both filters',
+        ['/api/perfil?isAdmin=true&search=ventas'],
+        ok(perfiles()),
+      ),
+      rule(
+        'searches in any case, with _ and \\ as ordinary characters',
         under('/api/perfil?search=', [
           '%C3%A1rea',
           '%C3%81REA',
@@ -445,15 +698,23 @@ const CONTRACT: Record<string, Endpoint> = {
         ]),
         ok(perfiles(3)),
       ),
-      ...each(under('/api/perfil?search=', ['%25', '0%25', 'VENTAS', 's%201']), ok(perfiles(2))),
-      ...each(
+      rule(
+        'searches in any case, with % as an ordinary character',
+        under('/api/perfil?search=', ['%25', '0%25', 'VENTAS', 's%201']),
+        ok(perfiles(2)),
+      ),
+      rule(
+        'answers an empty list when no name contains the text',
         under('/api/perfil?search=', ['nada', 'V%25s', '__', '%5C%25', '%27%20or%201%3D1']),
         ok(perfiles()),
       ),
-      ...each(under('/api/perfil?search=', LONGEST_SEARCHES), ok(perfiles())),
-      ...each(under('/api/perfil?search=', LONGER_SEARCHES), tooLong('search')),
+      rule(
+        'accepts a search text of 255 characters',
+        under('/api/perfil?search=', LONGEST_SEARCHES),
+        ok(perfiles()),
+      ),
+      mustHave255CharactersInSearch('/api/perfil'),
     ],
-    unexpected: refuses('Ocurrió un error al consultar los perfiles.', 500),
   },
 
   'GET /api/perfil/list': {
@@ -461,103 +722,157 @@ const CONTRACT: Record<string, Endpoint> = {
       success: true,
       data: PERFILES.map(({ id, strNombrePerfil }) => ({ id, strNombrePerfil })),
     },
-    same: ['/api/perfil/list?page=0&search=x'],
-    cases: [],
-    unexpected: fails(500, 'Error al cargar lista de perfiles'),
-    open: true,
+    same: { 'ignores every parameter': ['/api/perfil/list?page=0&search=x'] },
+    rules: [],
   },
 
-  'PUT /api/perfil/2': {
+  'PUT /api/perfil/:id': {
+    id: 2,
     body: { strNombrePerfil: ' Compras ', bitAdministrador: false },
     answer: {
       success: true,
       data: { id: 2, strNombrePerfil: ' Compras ', bitAdministrador: false },
     },
-    same: [{ id: 99, sobra: 1 }],
-    cases: [
-      ...each(under('/api/perfil/', BAD_PATH_IDS), BAD_PERFIL_ID),
-      [['/api/perfil/0', { strNombrePerfil: undefined }], BAD_PERFIL_ID],
-      ...eachValue('strNombrePerfil', [undefined, null, '', '  ', '\t\n\u00a0'], NO_PERFIL_NAME),
-      [{ strNombrePerfil: undefined, bitAdministrador: undefined }, NO_PERFIL_NAME],
-      [['/api/perfil/999', { strNombrePerfil: '' }], NO_PERFIL_NAME],
-      ...eachValue('strNombrePerfil', NOT_TEXTS, notText('strNombrePerfil')),
-      ...eachValue('strNombrePerfil', [NUL, '\udc00x'], badCharacters('strNombrePerfil')),
-      [{ strNombrePerfil: LONG }, tooLong('strNombrePerfil')],
-      ...eachValue('bitAdministrador', [undefined, null], required('bitAdministrador')),
-      ...eachValue('bitAdministrador', [0, 1, 'true', '', []], notBoolean('bitAdministrador')),
-      ...each(under('/api/perfil/', UNKNOWN_PATH_IDS), fails(404, 'Perfil no encontrado')),
+    same: { 'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }] },
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/perfil/', BAD_PATH_IDS),
+        BAD_PERFIL_ID,
+      ),
+      rule(
+        'validates the path before the body',
+        [['/api/perfil/0', { strNombrePerfil: undefined }]],
+        BAD_PERFIL_ID,
+      ),
+      rule(
+        'answers 400 when strNombrePerfil is missing or only whitespace',
+        withField('strNombrePerfil', [undefined, null, '', '  ', '\t\n\u00a0']),
+        NO_PERFIL_NAME,
+      ),
+      rule(
+        'validates strNombrePerfil before bitAdministrador',
+        [{ strNombrePerfil: undefined, bitAdministrador: undefined }],
+        NO_PERFIL_NAME,
+      ),
+      rule(
+        'validates the body before it looks for the profile',
+        [['/api/perfil/999', { strNombrePerfil: '' }]],
+        NO_PERFIL_NAME,
+      ),
+      mustBeText('strNombrePerfil'),
+      mustHaveAllowedCharacters('strNombrePerfil', [NUL, '\udc00x']),
+      mustHave255Characters('strNombrePerfil'),
+      required('bitAdministrador', [undefined, null]),
+      mustBeBoolean('bitAdministrador', [0, 1, 'true', '', []]),
+      rule(
+        'answers 404 when no profile has the id',
+        under('/api/perfil/', UNKNOWN_PATH_IDS),
+        statusFailure(404, 'Perfil no encontrado'),
+      ),
     ],
-    unexpected: fails(500, 'Ocurrió un error interno al actualizar el perfil'),
   },
 
   'GET /api/modulo': {
     answer: { success: true, ...modulos(6, 5, 4, 3, 2, 1), data: MODULOS.slice(1).reverse() },
-    same: ['/api/modulo?page=&search=', '/api/modulo?page=1&sobra=1'],
-    cases: [
-      ...badPages('/api/modulo'),
-      ['/api/modulo?page=2', ok({ data: MODULOS.slice(0, 1), totalPages: 2 })],
-      ['/api/modulo?page=3', ok({ data: [], totalPages: 2 })],
-      ['/api/modulo?page=99999999999999999999', ok({ data: [], totalPages: 2 })],
-      ...each(
+    same: {
+      'ignores empty parameters': ['/api/modulo?page=&search='],
+      'ignores unknown parameters': ['/api/modulo?page=1&sobra=1'],
+    },
+    rules: [
+      mustBePage('/api/modulo'),
+      rule(
+        'answers the sixth module on page 2',
+        ['/api/modulo?page=2'],
+        ok({ data: MODULOS.slice(0, 1), totalPages: 2 }),
+      ),
+      rule(
+        'answers an empty list beyond the last page',
+        under('/api/modulo?page=', ['3', '99999999999999999999']),
+        ok({ data: [], totalPages: 2 }),
+      ),
+      rule(
+        'searches in any case, with \\ as an ordinary character',
         under('/api/modulo?search=', ['almac%C3%A9n', '%C3%89N', '%C3%B1', '%5C', '%20%5C%20']),
         ok(modulos(6)),
       ),
-      ...each(under('/api/modulo?search=', ['%25', '_', 'caja', 'a_1']), ok(modulos(5))),
-      ...each(
+      rule(
+        'searches in any case, with % and _ as ordinary characters',
+        under('/api/modulo?search=', ['%25', '_', 'caja', 'a_1']),
+        ok(modulos(5)),
+      ),
+      rule(
+        'answers an empty list when no name contains the text',
         under('/api/modulo?search=', ['nada', 'c%25a', '____', '%5C_', '%27%20or%201%3D1']),
         ok(modulos()),
       ),
-      ...each(under('/api/modulo?search=', LONGEST_SEARCHES), ok(modulos())),
-      ...each(under('/api/modulo?search=', LONGER_SEARCHES), tooLong('search')),
+      rule(
+        'accepts a search text of 255 characters',
+        under('/api/modulo?search=', LONGEST_SEARCHES),
+        ok(modulos()),
+      ),
+      mustHave255CharactersInSearch('/api/modulo'),
     ],
-    unexpected: refuses('Ocurrió un error al consultar los módulos.', 500),
   },
 
   'GET /api/modulo/list': {
     answer: { success: true, data: MODULOS },
-    same: ['/api/modulo/list?page=0&search=x'],
-    cases: [],
-    unexpected: fails(500, 'Error al cargar módulos'),
-    open: true,
+    same: { 'ignores every parameter': ['/api/modulo/list?page=0&search=x'] },
+    rules: [],
   },
 
   'POST /api/modulo': {
     body: { strNombreModulo: ' módulo ñandú ' },
     answer: { success: true, data: { id: 7, strNombreModulo: ' MÓDULO ÑANDÚ ' } },
-    same: [{ id: 99, sobra: 1 }],
-    cases: [
-      ...eachValue(
-        'strNombreModulo',
-        [undefined, null, '', '  ', '\t\n\u00a0', 0, false, NUL],
-        NO_MODULO_NAME,
+    same: { 'ignores unknown fields and the id': [{ id: 99, sobra: 1 }] },
+    rules: [
+      ...MODULO_NAME_RULES,
+      rule(
+        'answers success false when another module has the name, in any case',
+        withField('strNombreModulo', ['USUARIO', 'almacén \\ ñ']),
+        MODULO_NOT_CREATED,
       ),
-      ...eachValue('strNombreModulo', NOT_TEXTS, notText('strNombreModulo')),
-      [{ strNombreModulo: LONG }, refuses(tooLongText('strNombreModulo'))],
-      ...eachValue('strNombreModulo', ['USUARIO', 'almacén \\ ñ'], MODULO_NOT_CREATED),
     ],
-    unexpected: MODULO_NOT_CREATED,
   },
 
-  'PUT /api/modulo/5': {
+  'PUT /api/modulo/:id': {
+    id: 5,
     body: { strNombreModulo: 'razón social' },
     answer: { success: true, data: { id: 5, strNombreModulo: 'RAZÓN SOCIAL' } },
-    same: [{ id: 99, sobra: 1 }],
-    cases: [
-      ...each(under('/api/modulo/', BAD_PATH_IDS), BAD_MODULO_ID),
-      [['/api/modulo/0', { strNombreModulo: undefined }], BAD_MODULO_ID],
-      ...eachValue(
-        'strNombreModulo',
-        [undefined, null, '', '  ', '\t\n\u00a0', 0, false, NUL],
+    same: { 'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }] },
+    rules: [
+      rule(
+        'answers success false when the id in the path is not an integer other than 0',
+        under('/api/modulo/', BAD_PATH_IDS),
+        BAD_MODULO_ID,
+      ),
+      rule(
+        'validates the path before the body',
+        [['/api/modulo/0', { strNombreModulo: undefined }]],
+        BAD_MODULO_ID,
+      ),
+      ...MODULO_NAME_RULES,
+      rule(
+        'validates the body before it looks for the module',
+        [['/api/modulo/999', { strNombreModulo: '' }]],
         NO_MODULO_NAME,
       ),
-      [['/api/modulo/999', { strNombreModulo: '' }], NO_MODULO_NAME],
-      ...eachValue('strNombreModulo', NOT_TEXTS, notText('strNombreModulo')),
-      [{ strNombreModulo: LONG }, refuses(tooLongText('strNombreModulo'))],
-      [{ strNombreModulo: 'almacén \\ ñ' }, MODULO_NOT_UPDATED],
-      ...each(under('/api/modulo/', UNKNOWN_PATH_IDS), ok({})),
-      [['/api/modulo/999', { strNombreModulo: 'USUARIO' }], ok({})],
+      rule(
+        'answers success false when another module has the name, in any case',
+        [{ strNombreModulo: 'almacén \\ ñ' }],
+        MODULO_NOT_UPDATED,
+      ),
+      rule(
+        'answers success true without data when no module has the id',
+        under('/api/modulo/', UNKNOWN_PATH_IDS),
+        ok({}),
+      ),
+      rule(
+        'looks for the module before it looks for a duplicate name',
+        [['/api/modulo/999', { strNombreModulo: 'USUARIO' }]],
+        ok({}),
+      ),
     ],
-    unexpected: MODULO_NOT_UPDATED,
   },
 
   'POST /api/usuario': {
@@ -580,18 +895,22 @@ const CONTRACT: Record<string, Endpoint> = {
         imagenUrl: null,
       },
     },
-    same: [
-      { idPerfil: '2' },
-      { strNumeroCelular: null, idEstadoUsuario: null, imagenBase64: null },
-      { imagenBase64: '' },
-      { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
-      { strPwd: 'ñ'.repeat(36) },
-    ],
-    cases: [...usuarioCases, ...eachValue('strPwd', MISSING, required('strPwd'))],
-    unexpected: internal,
+    same: {
+      'accepts idPerfil as text': [{ idPerfil: '2' }],
+      'takes null for an optional field as omitted': [
+        { strNumeroCelular: null, idEstadoUsuario: null, imagenBase64: null },
+      ],
+      'takes an empty image as omitted': [{ imagenBase64: '' }],
+      'ignores unknown fields, the id and imagenUrl': [
+        { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
+      ],
+      'accepts a password of 72 bytes': [{ strPwd: 'ñ'.repeat(36) }],
+    },
+    rules: [...USUARIO_RULES, required('strPwd')],
   },
 
-  'PUT /api/usuario/2': {
+  'PUT /api/usuario/:id': {
+    id: 2,
     body: {
       strNombreUsuario: 'Ana',
       idPerfil: 3,
@@ -610,34 +929,61 @@ const CONTRACT: Record<string, Endpoint> = {
         idEstadoUsuario: false,
       },
     },
-    same: [
-      { idPerfil: '3' },
-      { strNumeroCelular: null, strPwd: null, imagenBase64: null },
-      { strPwd: '', imagenBase64: '' },
-      { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
-      { strPwd: 'x'.repeat(72) },
+    same: {
+      'accepts idPerfil as text': [{ idPerfil: '3' }],
+      'takes null for an optional field as omitted': [
+        { strNumeroCelular: null, strPwd: null, imagenBase64: null },
+      ],
+      'takes an empty password and an empty image as omitted': [{ strPwd: '', imagenBase64: '' }],
+      'ignores unknown fields, an id in the body and imagenUrl': [
+        { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
+      ],
+      'accepts a password of 72 bytes': [{ strPwd: 'x'.repeat(72) }],
+    },
+    rules: [
+      rule(
+        'answers 400 when the id in the path is not an integer other than 0',
+        under('/api/usuario/', BAD_PATH_IDS),
+        BAD_USUARIO_ID,
+      ),
+      rule(
+        'validates the path before the body',
+        [['/api/usuario/0', { idPerfil: undefined }]],
+        BAD_USUARIO_ID,
+      ),
+      ...USUARIO_RULES,
+      required('idEstadoUsuario', [undefined, null]),
+      rule(
+        'validates the body before it looks for the user',
+        [['/api/usuario/999', { strCorreo: 'ana' }]],
+        BAD_EMAIL,
+      ),
+      rule(
+        'answers success true without data when no user has the id',
+        under('/api/usuario/', UNKNOWN_PATH_IDS),
+        ok({}),
+      ),
+      rule(
+        'looks for the user before it looks for the profile or a duplicate email',
+        [['/api/usuario/999', { strCorreo: EVA.strCorreo, idPerfil: 999 }]],
+        ok({}),
+      ),
     ],
-    cases: [
-      ...each(under('/api/usuario/', BAD_PATH_IDS), BAD_USUARIO_ID),
-      [['/api/usuario/0', { idPerfil: undefined }], BAD_USUARIO_ID],
-      ...usuarioCases,
-      ...eachValue('idEstadoUsuario', [undefined, null], required('idEstadoUsuario')),
-      [['/api/usuario/999', { strCorreo: 'ana' }], BAD_EMAIL],
-      ...each(under('/api/usuario/', UNKNOWN_PATH_IDS), ok({})),
-      [['/api/usuario/999', { strCorreo: EVA.strCorreo, idPerfil: 999 }], ok({})],
-    ],
-    unexpected: USUARIO_NOT_UPDATED,
   },
-}
+} satisfies Partial<Record<EndpointName, Contract>>
 
-const ENDPOINTS = Object.keys(CONTRACT)
-const GUARDED = ENDPOINTS.filter((endpoint) => endpoint !== 'POST /api/auth/login')
+type ContractName = keyof typeof CONTRACT
+const CONTRACT_NAMES = Object.keys(CONTRACT) as ContractName[]
+const GUARDED = CONTRACT_NAMES.filter((name) => endpoint(name).needs !== 'nothing')
+const OTHERS = ENDPOINT_NAMES.filter((name) => !(name in CONTRACT))
+
+const contractOf = (name: ContractName): Contract => CONTRACT[name]
 
 const service = await testApp()
 const { sql } = service
 const [{ strPwd }] = await sql<[{ strPwd: string }]>`select "strPwd" from usuario`
 
-/** Makes the rows what every test starts from. */
+/** Replaces all rows by those that every test starts from. */
 async function restore() {
   const rows = (records: { id: number }[]) =>
     sql(records.map(({ id: _, ...row }) => row as Record<string, string>))
@@ -648,7 +994,7 @@ async function restore() {
   await sql`insert into usuario ${rows([ROOT, ANA, EVA].map((user) => ({ ...user, strPwd })))}`
 }
 
-/** All rows that there are. */
+/** Reads all rows of all tables. */
 const stored = () => sql`
   select (select jsonb_agg(perfil order by id) from perfil) as perfil,
     (select jsonb_agg(modulo order by id) from modulo) as modulo,
@@ -662,49 +1008,57 @@ interface Options {
   through?: Pick<typeof service, 'call'>
 }
 
-/** Sends an endpoint's good request, changed. */
+/** Sends an endpoint's valid request with a change. */
 async function send(
-  endpoint: string,
+  name: ContractName,
   change: Change = {},
   { through = service, ...options }: Options = {},
-): Promise<Reply> {
-  const [method, good] = endpoint.split(' ') as ['GET', string]
-  const [path, changes] =
-    typeof change === 'string' ? [change, {}] : Array.isArray(change) ? change : [good, change]
-  const { body } = CONTRACT[endpoint] as Endpoint
-  const answer = await through.call(method, path, body && { ...body, ...changes }, options)
-  return { status: answer.status, body: answer.body }
+): Promise<Answer> {
+  const { id, body } = contractOf(name)
+  const { method, url } = addressOf(name, id)
+  const { url: changedUrl = url, fields } = readChange(change)
+  const changedBody = body && { ...body, ...fields }
+  return withoutHeaders(await through.call(method, changedUrl, changedBody, options))
 }
 
-/** The same with a body that is text. */
-async function sendText(endpoint: string, payload: string, headers: object, token?: null | string) {
-  const [method, path] = endpoint.split(' ') as ['POST', string]
+/** Splits a change into the URL, undefined when it stays, and the changed fields of the body. */
+function readChange(change: Change): { url?: string; fields: Json } {
+  if (typeof change === 'string') return { url: change, fields: {} }
+  if (!Array.isArray(change)) return { fields: change }
+  const [url, fields] = change
+  return { url, fields }
+}
+
+/** Sends a text as the body, to the URL of an endpoint's valid request. */
+async function sendText(name: ContractName, text: string, headers: object, token?: string | null) {
+  const { method, url } = addressOf(name, contractOf(name).id)
   const options = { headers, ...(token !== undefined && { token }) }
-  const { status, body } = await service.call(method, path, payload, options)
-  return { status, body }
+  return withoutHeaders(await service.call(method, url, text, options))
 }
 
+/** Returns a change as JSON for a title, cut after 90 characters. */
 const short = (value: unknown) => {
   const text = JSON.stringify(value, (_, item) => (item === undefined ? 'omitted' : item))
   return text.length > 90 ? `${text.slice(0, 90)}…` : text
 }
 
-describe.each(ENDPOINTS)('%s', (endpoint) => {
-  const { answer, same = [], cases } = CONTRACT[endpoint] as Endpoint
+describe.each(CONTRACT_NAMES)('%s', (name) => {
+  const { answer, same = {}, rules } = contractOf(name)
 
-  describe('succeeds', () => {
+  describe('answers the valid request, and', () => {
     beforeEach(restore)
 
-    it.each([{}, ...same].map((change) => [short(change), change] as const))(
-      '%s',
-      async (_, change) => {
-        expect(await send(endpoint, change)).toStrictEqual({ status: 200, body: answer })
-      },
+    const requests = Object.entries({ 'answers it as documented': [{}], ...same })
+    const cases = requests.flatMap(([title, changes]) =>
+      changes.map((change) => [title, short(change), change] as const),
     )
+    it.each(cases)('%s: %s', async (_title, _change, change) => {
+      expect(await send(name, change)).toStrictEqual({ status: 200, body: answer })
+    })
   })
 
-  if (cases.length === 0) return
-  describe('answers otherwise, and changes nothing', () => {
+  if (rules.length === 0) return
+  describe('without changing any row,', () => {
     let before: Awaited<ReturnType<typeof stored>>
     let isUnchanged = false
     beforeEach(async () => {
@@ -715,14 +1069,14 @@ describe.each(ENDPOINTS)('%s', (endpoint) => {
       isUnchanged = false
     })
 
-    it.each(cases.map(([change, reply]) => [short(change), reply.status, change, reply] as const))(
-      '%s: %i',
-      async (_, __, change, reply) => {
-        expect(await send(endpoint, change)).toStrictEqual(reply)
-        expect(await stored()).toEqual(before)
-        isUnchanged = true
-      },
+    const cases = rules.flatMap((rule) =>
+      rule.changes.map((change) => [rule.title, short(change), change, rule.answer] as const),
     )
+    it.each(cases)('%s: %s', async (_title, _change, change, expected) => {
+      expect(await send(name, change)).toStrictEqual(expected)
+      expect(await stored()).toEqual(before)
+      isUnchanged = true
+    })
   })
 })
 
@@ -730,26 +1084,25 @@ it.each([
   ['GET', '/api/nada'],
   ['GET', '/api/permisos/1'],
   ['PATCH', '/api/perfil/2'],
-] as const)('%s %s: 404', async (method, path) => {
-  const { status, body } = await service.call(method, path)
-  expect({ status, body }).toStrictEqual(fails(404, 'Recurso no encontrado'))
+] as const)('answers 404 where there is no endpoint: %s %s', async (method, path) => {
+  expect(withoutHeaders(await service.call(method, path))).toStrictEqual(NOT_FOUND)
 })
 
 describe('texts', () => {
   beforeEach(restore)
 
-  it('takes every kind of email address', async () => {
+  it('accepts every kind of email address', async () => {
     for (const strCorreo of [...EMAILS, `${'a'.repeat(250)}@x.es`]) {
-      expect((await send('PUT /api/usuario/2', { strCorreo })).body).toMatchObject({
+      expect((await send('PUT /api/usuario/:id', { strCorreo })).body).toMatchObject({
         data: { strCorreo },
       })
     }
   })
 
-  it('keeps texts of 255 characters as given, whatever their bytes', async () => {
+  it('stores texts of 255 characters unchanged, however many bytes they have', async () => {
     const text = '🗝'.repeat(255)
     const words = { strNombreUsuario: text, strNumeroCelular: text }
-    expect(await send('PUT /api/perfil/2', { strNombrePerfil: text })).toStrictEqual(
+    expect(await send('PUT /api/perfil/:id', { strNombrePerfil: text })).toStrictEqual(
       ok({ data: { id: 2, strNombrePerfil: text, bitAdministrador: false } }),
     )
     expect(await send('POST /api/modulo', { strNombreModulo: text })).toStrictEqual(
@@ -787,37 +1140,43 @@ describe('the session', () => {
     'user inactive': jwt({ id: 3 }),
     'user gone': jwt({ id: 99 }),
   }
-  const NO_SESSION = fails(401, 'Sesión no válida o expirada')
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-  it.each(GUARDED)('%s: 401 before anything else', async (endpoint) => {
-    const before = await stored()
-    const got: Record<string, Reply> = {}
-    const want: Record<string, Reply> = {}
-    for (const [name, token] of Object.entries(INVALID)) {
-      got[`${name} in the cookie`] = await send(endpoint, {}, { token })
-      got[`${name} as Bearer`] = await send(
-        endpoint,
-        {},
-        // Bearer decides, whatever the cookie; without a token there is nothing to decide.
-        { headers: bearer(token ?? ''), token: token ? jwt() : null },
-      )
-      want[`${name} in the cookie`] = NO_SESSION
-      want[`${name} as Bearer`] = NO_SESSION
-    }
-    if (CONTRACT[endpoint]?.body) {
-      const json = { 'content-type': 'application/json' }
-      got.malformed = await sendText(endpoint, '{', json, null)
-      got.huge = await sendText(endpoint, 'x'.repeat(2 ** 21), json, null)
-      got.text = await sendText(endpoint, 'x', { 'content-type': 'text/plain' }, null)
-      Object.assign(want, { malformed: NO_SESSION, huge: NO_SESSION, text: NO_SESSION })
-    }
-    expect(got).toStrictEqual(want)
-    expect(await stored()).toEqual(before)
-  })
+  it.each(GUARDED)(
+    '%s answers 401 to an invalid session before it reads the body',
+    async (name) => {
+      const before = await stored()
+      const got: Record<string, Answer> = {}
+      const want: Record<string, Answer> = {}
+      for (const [kind, token] of Object.entries(INVALID)) {
+        got[`${kind} in the cookie`] = await send(name, {}, { token })
+        got[`${kind} as Bearer`] = await send(
+          name,
+          {},
+          // A Bearer token takes precedence over the cookie; an empty one does not.
+          { headers: bearer(token ?? ''), token: token ? jwt() : null },
+        )
+        want[`${kind} in the cookie`] = UNAUTHENTICATED
+        want[`${kind} as Bearer`] = UNAUTHENTICATED
+      }
+      if (contractOf(name).body) {
+        const json = { 'content-type': 'application/json' }
+        got.malformed = await sendText(name, '{', json, null)
+        got.huge = await sendText(name, 'x'.repeat(2 ** 21), json, null)
+        got.text = await sendText(name, 'x', { 'content-type': 'text/plain' }, null)
+        Object.assign(want, {
+          malformed: UNAUTHENTICATED,
+          huge: UNAUTHENTICATED,
+          text: UNAUTHENTICATED,
+        })
+      }
+      expect(got).toStrictEqual(want)
+      expect(await stored()).toEqual(before)
+    },
+  )
 
-  it('takes a token of its own making, by cookie or by Bearer, and Bearer decides', async () => {
-    const answer = { status: 200, body: CONTRACT['GET /api/perfil']?.answer }
+  it('accepts its own token as cookie or Bearer, and prefers Bearer', async () => {
+    const answer = { status: 200, body: CONTRACT['GET /api/perfil'].answer }
     for (const options of [
       { token: jwt() },
       { token: null, headers: bearer(jwt()) },
@@ -826,22 +1185,22 @@ describe('the session', () => {
       expect(await send('GET /api/perfil', {}, options)).toStrictEqual(answer)
   })
 
-  it('is of no account at login', async () => {
-    const answer = { status: 200, body: CONTRACT['POST /api/auth/login']?.answer }
+  it('does not matter at the login', async () => {
+    const answer = { status: 200, body: CONTRACT['POST /api/auth/login'].answer }
     for (const token of [null, 'x', jwt({ id: 99 })])
       expect(await send('POST /api/auth/login', {}, { token })).toStrictEqual(answer)
   })
 
-  it.each(GUARDED)('%s: 403 before 400', async (endpoint) => {
+  it.each(GUARDED)('%s answers 403 before it reads the body', async (name) => {
     const token = jwt({ id: 2, idPerfil: 1 })
     const before = await stored()
-    const { open, answer, body } = CONTRACT[endpoint] as Endpoint
-    const forbidden = fails(403, 'No tiene permiso para realizar esta acción')
-    const reply = await send(endpoint, {}, { token })
-    expect(reply).toStrictEqual(open ? { status: 200, body: answer } : forbidden)
+    const { answer, body } = contractOf(name)
+    const isOpen = endpoint(name).needs === 'session' || endpoint(name).isOpenToOwner
+    const reply = await send(name, {}, { token })
+    expect(reply).toStrictEqual(isOpen ? { status: 200, body: answer } : FORBIDDEN)
     if (body) {
-      const malformed = await sendText(endpoint, '{', { 'content-type': 'application/json' }, token)
-      expect(malformed).toStrictEqual(forbidden)
+      const malformed = await sendText(name, '{', { 'content-type': 'application/json' }, token)
+      expect(malformed).toStrictEqual(FORBIDDEN)
     }
     expect(await stored()).toEqual(before)
   })
@@ -868,11 +1227,18 @@ describe('a database that fails', () => {
     `)
   })
 
-  it.each(ENDPOINTS)('%s', async (endpoint) => {
-    const { unexpected } = CONTRACT[endpoint] as Endpoint
+  it.each(CONTRACT_NAMES)('makes %s answer its unexpected failure', async (name) => {
+    const { unexpected } = endpoint(name)
     expect({
-      'under the session': await send(endpoint, {}, { through: gone, token: gone.adminToken }),
-      'under the endpoint': await send(endpoint, {}, { through: crippled }),
+      'under the session': await send(name, {}, { through: gone, token: gone.adminToken }),
+      'under the endpoint': await send(name, {}, { through: crippled }),
     }).toStrictEqual({ 'under the session': unexpected, 'under the endpoint': unexpected })
+  })
+
+  it.each(OTHERS)('makes %s answer its unexpected failure', async (name) => {
+    const { body, unexpected } = endpoint(name)
+    const { method, url } = addressOf(name)
+    const answer = await gone.call(method, url, body, { token: gone.adminToken })
+    expect(withoutHeaders(answer)).toStrictEqual(unexpected)
   })
 })

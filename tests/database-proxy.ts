@@ -3,10 +3,10 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { CERTIFICATE } from './tls.js'
 
-/** The eight bytes with which a PostgreSQL client asks for TLS. */
+/** The length in bytes of the message with which a PostgreSQL client asks for TLS. */
 const SSL_REQUEST_LENGTH = 8
 
-/** One client of the proxy: its bare socket, and the one that carries PostgreSQL's protocol. */
+/** A client of the proxy: its TCP socket, the stream inside TLS, and the socket to the server. */
 interface Client {
   raw: Socket
   stream: Socket
@@ -14,12 +14,12 @@ interface Client {
 }
 
 /**
- * A way to the database of `url` that can fail as networks do. With `tls` the way from the client
- * to the proxy is encrypted.
+ * Starts a TCP proxy to the database of `url` that can fail like a network. With `tls`, clients
+ * connect to the proxy over TLS.
  */
 export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const clients = new Set<Client>()
-  /** Connections that came while the proxy was silent. */
+  /** Connections that clients opened while the proxy was silent. */
   const held: Socket[] = []
   let isSilent = false
   let isRefusing = false
@@ -66,28 +66,28 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   return {
     url: address,
     host: { host: '127.0.0.1', port },
-    /** How many connections clients have opened so far. */
+    /** Returns how many connections clients have opened so far. */
     connections: () => connections,
-    /** Ends every connection with what TCP sends for a process that closes its socket. */
+    /** Closes every connection to a client, with a TCP FIN. */
     cut: () => {
       for (const { raw } of clients) raw.destroy()
     },
-    /** Ends every connection with a TCP reset. */
+    /** Closes every connection to a client with a TCP reset. */
     reset: () => {
       for (const { raw } of clients) raw.resetAndDestroy()
     },
-    /** Ends the server's half of every connection, and leaves the client's half open. */
+    /** Closes the server's half of every connection; the client's half stays open. */
     halfClose: () => {
       for (const { stream, server } of clients) {
         server.unpipe(stream)
         stream.end()
       }
     },
-    /** Sends bytes that mean nothing in the protocol, below TLS where there is TLS. */
+    /** Sends invalid bytes to every client, outside TLS when the connection has TLS. */
     corrupt: () => {
       for (const { raw } of clients) raw.write(Buffer.from([0xff, 3, 3, 0, 2, 1, 1]))
     },
-    /** From now on nothing comes through any more, and nobody is told. */
+    /** Drops all bytes from now on and keeps every connection open. */
     silence: () => {
       isSilent = true
       for (const { stream, server } of clients) {
@@ -97,12 +97,12 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
         server.resume()
       }
     },
-    /** Closes all connections, and from now on every new one at once. */
+    /** Closes all connections, and from now on each new one at once. */
     refuse: () => {
       isRefusing = true
       for (const { raw } of clients) raw.destroy()
     },
-    /** From now on new connections come through again, and those that came in silence as well. */
+    /** Forwards new connections again, and those that clients opened during the silence. */
     serve: () => {
       isSilent = false
       isRefusing = false

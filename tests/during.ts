@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Asks again and again for as long as `others` take; gives what each one got. */
+/** Calls `ask` every 20 ms until `others` has settled; returns all results. */
 export async function during<T>(others: Promise<unknown>, ask: () => Promise<T>): Promise<T[]> {
   const answers: T[] = []
   let isOver = false

@@ -1,26 +1,12 @@
-import type { InjectOptions } from 'fastify'
+import {
+  type Answer,
+  INTERNAL,
+  NOT_UPDATED,
+  statusFailure,
+  successFailure,
+  TOO_LARGE,
+} from './answers.js'
 import { ADMIN } from './app.js'
-
-type Failure = { status: number; body: object }
-
-/** The two failure bodies of the contract. */
-export const A = (status: number, message: string) => ({
-  status,
-  body: { statusCode: status, message },
-})
-export const B = (status: number, message: string) => ({
-  status,
-  body: { success: false, message },
-})
-
-export const INTERNAL = A(500, 'Error interno del servidor')
-export const NOT_UPDATED = A(
-  500,
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
-)
-export const READY = { status: 200, body: { status: 'ok' } }
-export const NOT_READY = A(503, 'No disponible')
-export const BUSY = A(503, 'Servicio ocupado. Intente de nuevo más tarde.')
 
 /** The five flags of a permission record, as an administrator profile has them. */
 export const ALL = {
@@ -30,8 +16,14 @@ export const ALL = {
   bitEliminar: true,
   bitDetalle: true,
 }
+export type Flag = keyof typeof ALL
+export const FLAGS = Object.keys(ALL) as Flag[]
 
-/** A body for the two user endpoints. */
+/** The modules that the service itself protects. */
+export const SYSTEM_MODULES = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS'] as const
+type SystemModule = (typeof SYSTEM_MODULES)[number]
+
+/** Returns a body for the two user endpoints. */
 export const usuario = (strNombreUsuario: string, more: object = {}) => ({
   strNombreUsuario,
   idPerfil: 1,
@@ -41,44 +33,186 @@ export const usuario = (strNombreUsuario: string, more: object = {}) => ({
   ...more,
 })
 
-const matriz = { idPerfil: 2, permisos: [{ idModulo: 1, bitConsulta: true }] }
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+export interface Endpoint {
+  /** What a caller needs: nothing, a session, or a session with a flag on a system module. */
+  needs: 'nothing' | 'session' | `${SystemModule} ${Flag}`
+  /** A session is enough when the path names the caller's own record. */
+  isOpenToOwner?: true
+  /** The answer to an unexpected failure, such as a database that does not answer. */
+  unexpected: Answer
+  /** The id in the path of a sample request. */
+  id?: number
+  /** The body of a sample request. */
+  body?: object
+  /** The answer to a body that has none of the endpoint's fields. */
+  withoutFields?: Answer
+  /** The answer to a body above the limit. */
+  tooLarge?: Answer
+}
+
 const permiso = { idPerfil: 2, idModulo: 2 }
 const perfil = { strNombrePerfil: 'x', bitAdministrador: false }
-const credentials = { ...ADMIN, captchaToken: 'humano' }
+const matriz = { idPerfil: 2, permisos: [{ idModulo: 1, bitConsulta: true }] }
 
-/** Every endpoint of the contract and its answer to an unexpected failure. */
-export const ENDPOINTS: [InjectOptions['method'] & string, string, object | undefined, Failure][] =
-  [
-    ['POST', '/api/auth/login', credentials, INTERNAL],
-    ['GET', '/api/permisos', undefined, A(500, 'Error al consultar permisos')],
-    ['POST', '/api/permisos', permiso, INTERNAL],
-    ['PUT', '/api/permisos/1', permiso, INTERNAL],
-    ['DELETE', '/api/permisos/999', undefined, INTERNAL],
-    [
-      'GET',
-      '/api/permisos/mis-permisos/1',
-      undefined,
-      A(500, 'Error al cargar los permisos del usuario'),
-    ],
-    ['GET', '/api/permisos/por-perfil/1', undefined, A(500, 'Error al cargar permisos')],
-    ['POST', '/api/permisos/guardar-matriz', matriz, A(500, 'Error al guardar en base de datos')],
-    ['GET', '/api/perfil', undefined, B(500, 'Ocurrió un error al consultar los perfiles.')],
-    ['GET', '/api/perfil/list', undefined, A(500, 'Error al cargar lista de perfiles')],
-    ['PUT', '/api/perfil/2', perfil, A(500, 'Ocurrió un error interno al actualizar el perfil')],
-    ['GET', '/api/modulo', undefined, B(500, 'Ocurrió un error al consultar los módulos.')],
-    ['GET', '/api/modulo/list', undefined, A(500, 'Error al cargar módulos')],
-    [
-      'POST',
-      '/api/modulo',
-      { strNombreModulo: 'nuevo' },
-      B(200, 'No se pudo crear el módulo en la base de datos.'),
-    ],
-    [
-      'PUT',
-      '/api/modulo/999',
-      { strNombreModulo: 'otro' },
-      B(200, 'No se pudo actualizar el módulo.'),
-    ],
-    ['POST', '/api/usuario', usuario('ana'), INTERNAL],
-    ['PUT', '/api/usuario/999', usuario('ana'), NOT_UPDATED],
-  ]
+const NO_IDS = statusFailure(400, 'Perfil y Módulo son obligatorios')
+const NO_PERFIL_NAME = statusFailure(400, 'El nombre es obligatorio')
+const NO_MODULO_NAME = successFailure(200, 'El nombre del módulo es obligatorio.')
+const NO_USUARIO_NAME = statusFailure(400, 'El campo strNombreUsuario es obligatorio')
+
+/** Every endpoint of the API, by its method and path, in the order of the contract, section 4. */
+export const ENDPOINTS = {
+  'POST /api/auth/login': {
+    needs: 'nothing',
+    unexpected: INTERNAL,
+    body: { ...ADMIN, captchaToken: 'humano' },
+    withoutFields: statusFailure(400, 'Fallo en la validación del captcha.'),
+    tooLarge: TOO_LARGE,
+  },
+  'POST /api/auth/logout': {
+    needs: 'session',
+    unexpected: INTERNAL,
+  },
+  'GET /api/permisos': {
+    needs: 'PERMISOS bitConsulta',
+    unexpected: statusFailure(500, 'Error al consultar permisos'),
+  },
+  'POST /api/permisos': {
+    needs: 'PERMISOS bitAgregar',
+    unexpected: INTERNAL,
+    body: permiso,
+    withoutFields: NO_IDS,
+    tooLarge: TOO_LARGE,
+  },
+  'PUT /api/permisos/:id': {
+    needs: 'PERMISOS bitEditar',
+    unexpected: INTERNAL,
+    id: 1,
+    body: permiso,
+    withoutFields: NO_IDS,
+    tooLarge: TOO_LARGE,
+  },
+  'DELETE /api/permisos/:id': {
+    needs: 'PERMISOS bitEliminar',
+    unexpected: INTERNAL,
+    id: 999,
+  },
+  'GET /api/permisos/mis-permisos/:idPerfil': {
+    needs: 'PERMISOS bitConsulta',
+    isOpenToOwner: true,
+    unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
+    id: 1,
+  },
+  'GET /api/permisos/por-perfil/:idPerfil': {
+    needs: 'PERMISOS bitConsulta',
+    unexpected: statusFailure(500, 'Error al cargar permisos'),
+    id: 1,
+  },
+  'POST /api/permisos/guardar-matriz': {
+    needs: 'PERMISOS bitEditar',
+    unexpected: statusFailure(500, 'Error al guardar en base de datos'),
+    body: matriz,
+    withoutFields: statusFailure(400, 'ID de perfil requerido'),
+    tooLarge: TOO_LARGE,
+  },
+  'GET /api/perfil': {
+    needs: 'PERFIL bitConsulta',
+    unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.'),
+  },
+  'GET /api/perfil/list': {
+    needs: 'session',
+    unexpected: statusFailure(500, 'Error al cargar lista de perfiles'),
+  },
+  'POST /api/perfil': {
+    needs: 'PERFIL bitAgregar',
+    unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil'),
+    body: perfil,
+    withoutFields: NO_PERFIL_NAME,
+    tooLarge: TOO_LARGE,
+  },
+  'PUT /api/perfil/:id': {
+    needs: 'PERFIL bitEditar',
+    unexpected: statusFailure(500, 'Ocurrió un error interno al actualizar el perfil'),
+    id: 2,
+    body: perfil,
+    withoutFields: NO_PERFIL_NAME,
+    tooLarge: TOO_LARGE,
+  },
+  'DELETE /api/perfil/:id': {
+    needs: 'PERFIL bitEliminar',
+    unexpected: INTERNAL,
+    id: 999,
+  },
+  'GET /api/modulo': {
+    needs: 'MODULO bitConsulta',
+    unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.'),
+  },
+  'GET /api/modulo/list': {
+    needs: 'session',
+    unexpected: statusFailure(500, 'Error al cargar módulos'),
+  },
+  'POST /api/modulo': {
+    needs: 'MODULO bitAgregar',
+    unexpected: successFailure(200, 'No se pudo crear el módulo en la base de datos.'),
+    body: { strNombreModulo: 'nuevo' },
+    withoutFields: NO_MODULO_NAME,
+    tooLarge: TOO_LARGE,
+  },
+  'PUT /api/modulo/:id': {
+    needs: 'MODULO bitEditar',
+    unexpected: successFailure(200, 'No se pudo actualizar el módulo.'),
+    id: 999,
+    body: { strNombreModulo: 'otro' },
+    withoutFields: NO_MODULO_NAME,
+    tooLarge: TOO_LARGE,
+  },
+  'DELETE /api/modulo/:id': {
+    needs: 'MODULO bitEliminar',
+    unexpected: successFailure(200, 'No se pudo eliminar el módulo.'),
+    id: 999,
+  },
+  'GET /api/usuario': {
+    needs: 'USUARIO bitConsulta',
+    unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.'),
+  },
+  'GET /api/usuario/:id': {
+    needs: 'USUARIO bitDetalle',
+    isOpenToOwner: true,
+    unexpected: INTERNAL,
+    id: 1,
+  },
+  'POST /api/usuario': {
+    needs: 'USUARIO bitAgregar',
+    unexpected: INTERNAL,
+    body: usuario('ana'),
+    withoutFields: NO_USUARIO_NAME,
+    tooLarge: statusFailure(500, 'La imagen es demasiado grande'),
+  },
+  'PUT /api/usuario/:id': {
+    needs: 'USUARIO bitEditar',
+    unexpected: NOT_UPDATED,
+    id: 999,
+    body: usuario('ana'),
+    withoutFields: NO_USUARIO_NAME,
+    tooLarge: NOT_UPDATED,
+  },
+  'DELETE /api/usuario/:id': {
+    needs: 'USUARIO bitEliminar',
+    unexpected: INTERNAL,
+    id: 999,
+  },
+} satisfies Record<string, Endpoint>
+
+export type EndpointName = keyof typeof ENDPOINTS
+
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[]
+
+/** Returns what the table says of an endpoint. */
+export const endpoint = (name: EndpointName): Endpoint => ENDPOINTS[name]
+
+/** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */
+export function addressOf(name: EndpointName, id = endpoint(name).id) {
+  const [method, path = ''] = name.split(' ')
+  return { method: method as Method, url: path.replace(/:\w+/, String(id)) }
+}

@@ -1,10 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { BUSY } from './answers.js'
 import { testApp } from './app.js'
-import { BUSY } from './endpoints.js'
+import { handleEvents } from './events.js'
 import { addSessions } from './sessions.js'
 
 const POOL_MAX = 4
@@ -16,7 +18,7 @@ const service = await testApp({ DATABASE_POOL_MAX: String(POOL_MAX) })
 const { app, call, config } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
-/** Somebody who takes all that one may, and somebody else; made anew for every test. */
+/** The user who sends too much, and another one; created for each test. */
 let one: { id: number; token: string }
 let other: typeof one
 beforeEach(async () => {
@@ -29,7 +31,7 @@ beforeEach(async () => {
 const list = (token: string) => call('GET', '/api/modulo/list', undefined, { token })
 const ownMap = (token: string) => call('GET', '/api/permisos/mis-permisos/1', undefined, { token })
 
-/** The head of a request, the empty line at its end included. */
+/** Returns the head of a request, with the empty line at its end. */
 const head = (request: string, token: string, headers = '') =>
   `${request} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${token}\r\n${headers}\r\n`
 const getList = (token: string) => head('GET /api/modulo/list', token)
@@ -42,7 +44,7 @@ function open(content: string) {
   return client
 }
 
-/** A request of `one` that is worked on until `end`: a write whose body does not come before. */
+/** Opens a request of `one` that keeps its turn until `end` sends its body. */
 function hold(token = one.token) {
   const close = 'Connection: close\r\n'
   const client = open(head('PUT /api/perfil/999', token, json(2) + close))
@@ -56,17 +58,54 @@ function hold(token = one.token) {
   }
 }
 
-/** Does nothing but hold all turns of `one`. */
+/** Resolves once the service has received the head of so many further requests. */
+function receive(requests: number) {
+  let left = requests
+  return new Promise<void>((resolve) => {
+    app.server.on('request', function onRequest() {
+      left -= 1
+      if (left > 0) return
+      app.server.off('request', onRequest)
+      resolve()
+    })
+  })
+}
+
+/** Opens as many requests of `one` as the user has turns, and waits until each has its turn. */
 async function holdAll() {
+  const received = receive(SHARE)
   const held = Array.from({ length: SHARE }, () => hold())
-  await sleep(200)
+  await received
+  await settle()
   return held
 }
+
+/** Waits until the service has found the sessions of all requests that it has received. */
+async function settle() {
+  // The own map needs no turn, and two look-ups of sessions may be in flight at a time.
+  for (let request = 0; request < 3; request += 1) {
+    expect(await ownMap(one.token)).toMatchObject({ status: 200 })
+  }
+}
+
+const countConnections = promisify(app.server.getConnections.bind(app.server))
+
+/** Waits until so many sessions of the database wait for a lock. */
+const expectWaiting = (count: number) =>
+  expect
+    .poll(async () => {
+      const rows = await app.sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return rows.length
+    })
+    .toBe(count)
 
 const isPending = async (answer: Promise<unknown>) =>
   Promise.race([answer.then(() => false), sleep(200, true)])
 
-/** Whether `one` has all turns: as many as there are can be held, and one more request waits. */
+/** Expects that `one` can use all turns, and that a waiting request gets the next returned turn. */
 async function expectAllTurnsFree() {
   await expect
     .poll(() => Promise.race([list(one.token), sleep(500)]))
@@ -80,7 +119,7 @@ async function expectAllTurnsFree() {
   for (const each of held) expect(await each.end()).toMatch(/^HTTP\/1.1 400 /)
 }
 
-it('works on half as many requests of one session as there are connections', async () => {
+it('works on at most half as many requests of one user as the pool has connections', async () => {
   const held = await holdAll()
   const waiting = list(one.token)
   expect(await isPending(waiting)).toBe(true)
@@ -89,7 +128,7 @@ it('works on half as many requests of one session as there are connections', asy
   await held[1]?.end()
 })
 
-it('counts all tokens of a user together, and nobody else’s', async () => {
+it('counts the requests of all tokens of one user together', async () => {
   const held = await holdAll()
   const again = app.jwt.sign({ id: one.id, idPerfil: 1, nombre: 'otra', extra: 1 } as never)
   const waiting = list(again)
@@ -99,13 +138,13 @@ it('counts all tokens of a user together, and nobody else’s', async () => {
   expect(await waiting).toMatchObject({ status: 200 })
 })
 
-it('answers the own permission map without a turn', async () => {
+it('answers the own permission map while all turns of the user are taken', async () => {
   const held = await holdAll()
   expect(await ownMap(one.token)).toMatchObject({ status: 200 })
   for (const each of held) await each.end()
 })
 
-it('lets 64 requests of one session wait, and refuses one more', async () => {
+it('lets 64 requests of one user wait, and answers 503 to the next', async () => {
   const held = await holdAll()
   const waiting = Array.from({ length: MAX_WAITING }, () => list(one.token))
   const refused = await list(one.token)
@@ -116,7 +155,7 @@ it('lets 64 requests of one session wait, and refuses one more', async () => {
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
 })
 
-it('serves no right that is revoked while its request waits', async () => {
+it('answers 401 when the user became inactive while the request waited', async () => {
   const held = await holdAll()
   const waiting = list(one.token)
   expect(await isPending(waiting)).toBe(true)
@@ -125,7 +164,7 @@ it('serves no right that is revoked while its request waits', async () => {
   expect(await waiting).toMatchObject({ status: 401 })
 })
 
-describe('a turn is given back', () => {
+describe('a turn is returned', () => {
   it.each([
     ['GET', '/api/usuario?page=0', undefined, 400],
     ['GET', '/api/usuario/999999', undefined, 404],
@@ -150,7 +189,7 @@ describe('a turn is given back', () => {
     await expectAllTurnsFree()
   })
 
-  it('after a session that is not valid any more, and after a refused permission', async () => {
+  it('after a 401 for an ended session and after a 403 for a missing permission', async () => {
     await app.sql`update usuario set "versionSesion" = 1 where id = ${one.id}`
     for (let turn = 0; turn < 2 * SHARE; turn += 1) {
       expect(await list(one.token)).toMatchObject({ status: 401 })
@@ -168,7 +207,7 @@ describe('a turn is given back', () => {
     await expectAllTurnsFree()
   })
 
-  it('when the client goes before its body has come', async () => {
+  it('when the client disconnects before it has sent the body', async () => {
     for (let turn = 0; turn < 4 * SHARE; turn += 1) {
       const { client } = hold()
       await sleep(turn * 5)
@@ -177,7 +216,7 @@ describe('a turn is given back', () => {
     await expectAllTurnsFree()
   })
 
-  it('when the client goes while its large body comes in, or waits for its share', async () => {
+  it('when the client disconnects while its large body arrives or waits', async () => {
     const request = head('POST /api/usuario', one.token, json(LARGE))
     const clients = Array.from({ length: 2 * SHARE }, () => open(request))
     await sleep(200)
@@ -187,12 +226,15 @@ describe('a turn is given back', () => {
     await expectAllTurnsFree()
   })
 
-  it('when the client goes while it waits, whose place is free then', async () => {
+  it('when the client disconnects while its request waits for a turn', async () => {
     const held = await holdAll()
+    const received = receive(MAX_WAITING)
     const clients = Array.from({ length: MAX_WAITING }, () => open(getList(one.token)))
-    await sleep(500)
+    await received
+    await settle()
+    const before = await countConnections()
     for (const client of clients) client.destroy()
-    await sleep(200)
+    await expect.poll(countConnections).toBeLessThanOrEqual(Number(before) - MAX_WAITING)
     const waiting = list(one.token)
     expect(await isPending(waiting)).toBe(true)
     for (const each of held) await each.end()
@@ -200,12 +242,12 @@ describe('a turn is given back', () => {
     await expectAllTurnsFree()
   })
 
-  it('when the client goes while it is worked on, and not before the work is done', async () => {
+  it('when the client disconnects during the work, but only after the work is done', async () => {
     await whileLocked(async () => {
       const clients = Array.from({ length: SHARE }, () => open(write(one.token)))
-      await sleep(300)
+      await expectWaiting(SHARE)
       for (const client of clients) client.destroy()
-      await sleep(100)
+      await handleEvents()
       expect(await isPending(list(one.token))).toBe(true)
     })
     await expectAllTurnsFree()
@@ -215,19 +257,20 @@ describe('a turn is given back', () => {
     ['GET', () => getList(one.token)],
     ['PUT', () => `${head('PUT /api/perfil/999', one.token, json(2))}{}`],
   ])(
-    'when a connection ends with %s requests whose answers wait for the first one',
+    'when a connection closes while pipelined %s requests wait for the first answer',
     async (_, next) => {
       await whileLocked(async () => {
         const client = open(write(one.token) + next().repeat(20))
-        await sleep(500)
+        await expectWaiting(1)
+        await handleEvents()
         client.destroy()
-        await sleep(100)
+        await handleEvents()
       })
       await expectAllTurnsFree()
     },
   )
 
-  /** A write that waits for the lock of `whileLocked`. */
+  /** Returns a write that waits for the row that `whileLocked` has locked. */
   function write(token: string) {
     const body = JSON.stringify({ strNombrePerfil: 'otro', bitAdministrador: true })
     return head('PUT /api/perfil/1', token, json(body.length)) + body
@@ -243,7 +286,7 @@ describe('a turn is given back', () => {
   }
 })
 
-it('leaves half of the bytes for large bodies to others', async () => {
+it('leaves half of the memory for large bodies to other users', async () => {
   const wide = await testApp({ DATABASE_POOL_MAX: '40', DATABASE_URL: config.DATABASE_URL.url })
   const address = new URL(await wide.app.listen({ host: '127.0.0.1', port: 0 }))
   const upload = (token: string, bytes: number) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { FORBIDDEN, NOT_FOUND } from './answers.js'
 import { ADMIN, API_HEADERS, testApp } from './app.js'
 
 const ORIGIN = 'https://admin.ejemplo.com'
@@ -7,7 +8,7 @@ const nuevo = (name: string) => ({ strNombreModulo: name })
 const { app, call, adminToken, config } = await testApp({ CORS_ORIGIN: ORIGIN })
 
 describe('headers', () => {
-  it('has nothing made of any answer of the API, and none kept, failures included', async () => {
+  it('sends the security headers with every answer of the API, failures included', async () => {
     for (const [method, url] of [
       ['GET', '/api/perfil'],
       ['GET', '/%61pi/perfil'],
@@ -28,7 +29,7 @@ describe('headers', () => {
     }
   })
 
-  it('names the way to authenticate on every 401, and on nothing else', async () => {
+  it('sends WWW-Authenticate with every 401 and with no other answer', async () => {
     const nobody = { token: null }
     const login = { ...ADMIN, captchaToken: 'humano' }
     const answers = [
@@ -49,17 +50,14 @@ describe('headers', () => {
     }
   })
 
-  it('sends a policy that the documentation page works under', async () => {
+  it('sends the documentation with a content security policy that lets its page work', async () => {
     const { statusCode, headers } = await app.inject('/docs')
     expect(statusCode).toBe(200)
     expect(headers['content-security-policy']).toContain("default-src 'self';")
     expect(headers['content-security-policy']).toContain("img-src 'self' data:")
     expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
     expect(headers['x-content-type-options']).toBe('nosniff')
-    expect(await call('GET', '/docs/static/nothing')).toMatchObject({
-      status: 404,
-      body: { statusCode: 404, message: 'Recurso no encontrado' },
-    })
+    expect(await call('GET', '/docs/static/nothing')).toMatchObject(NOT_FOUND)
   })
 
   it('cuts the port off a forwarded address, in the log too', async () => {
@@ -74,7 +72,7 @@ describe('headers', () => {
     expect(ips).toEqual(['127.0.0.1', ...Array(3).fill('1.2.3.4'), '2001:db8::1', '9.9.9.9'])
   })
 
-  it('lets a listed origin in with credentials, and no other', async () => {
+  it('allows CORS with credentials for listed origins only', async () => {
     const preflight = (origin: string) =>
       call('OPTIONS', '/api/perfil/1', undefined, {
         headers: { origin, 'access-control-request-method': 'PUT' },
@@ -94,27 +92,25 @@ describe('headers', () => {
     expect(other.headers).not.toHaveProperty('access-control-allow-origin', expect.anything())
   })
 
-  it('says nothing about origins where none is listed', async () => {
+  it('sends no CORS header when no origin is listed', async () => {
     const { call } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
     const { headers } = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('takes no write from another site on the cookie alone, unless its origin is listed', async () => {
+  it('answers 403 to a cross-site write with the cookie alone, unless its origin is listed', async () => {
     const post = (name: string, headers: object, token?: string | null) =>
       call('POST', '/api/modulo', nuevo(name), { headers, ...(token === null && { token }) })
     const site = { 'sec-fetch-site': 'cross-site' }
     const bearer = { ...site, authorization: `Bearer ${adminToken}` }
 
-    expect(await post('a', { ...site, origin: 'https://otra.ejemplo.com' })).toMatchObject({
-      status: 403,
-      body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
-    })
+    const other = { ...site, origin: 'https://otra.ejemplo.com' }
+    expect(await post('a', other)).toMatchObject(FORBIDDEN)
     expect(await post('a', site)).toMatchObject({ status: 403 })
     for (const other of ['Basic eDp5', `No${bearer.authorization}`]) {
       expect(await post('a', { ...site, authorization: other })).toMatchObject({ status: 403 })
     }
-    // A Bearer header decides, malformed too.
+    // A Bearer header takes precedence over the cookie even when it is malformed.
     for (const other of ['Bearer', 'Bearer x', `${bearer.authorization} x`]) {
       expect(await post('a', { authorization: other })).toMatchObject({ status: 401 })
     }

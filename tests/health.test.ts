@@ -1,21 +1,19 @@
 import { expect, it } from 'vitest'
+import { NOT_READY, READY, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { NOT_READY, READY } from './endpoints.js'
 
 const { app, call, login } = await testApp({ DATABASE_POOL_MAX: '1' })
 
-const ask = async (url: string) => {
-  const { status, body } = await call('GET', url, undefined, { token: null })
-  return { status, body }
-}
+const ask = async (url: string) =>
+  withoutHeaders(await call('GET', url, undefined, { token: null }))
 
-it('is told to anybody', async () => {
+it('answers 200 to live and ready without a session, even with one connection', async () => {
   expect(await ask('/health/live')).toEqual(READY)
   const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/health/ready')))
   expect(answers).toEqual(Array(20).fill(READY))
 })
 
-it('is not said by a server in recovery, which knows no session either', async () => {
+it('answers 503 to ready and 500 to sessions while the database is in recovery', async () => {
   const { id: idPerfil } = (await call('POST', '/api/perfil', { strNombrePerfil: 'x' })).body.data
   const usuario = { strNombreUsuario: 'x', strPwd: 'x', strCorreo: 'x@x.es', idPerfil }
   const { id } = (await call('POST', '/api/usuario', usuario)).body.data
@@ -24,7 +22,7 @@ it('is not said by a server in recovery, which knows no session either', async (
   const paths = ['/api/perfil/list', `/api/permisos/mis-permisos/${idPerfil}`]
   const asked = async () =>
     Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
-  // Asked for what is not there, so that it is the statement that fails and not its row.
+  // The user is deleted first: while the database works, the statement succeeds and finds no row.
   expect(await asked()).toEqual([401, 401])
 
   await app.sql`alter function require_primary rename to require_primary_of_old`

@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { AnswerWithHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { type Operation, operationsOf, unroutedOf } from './hostile/document.js'
-import { type Answer, type Request, requestsFor, send } from './hostile/requests.js'
+import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
-/** How many requests to send, at least, and the seed that repeats a run. */
+/** The least number of requests, and the seed with which a run can be repeated. */
 const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 3000)
 const SEED = Number(process.env.PROPERTY_SEED || Date.now() % 2 ** 31)
-/** The most requests that follow one another on the same rows; half as many on average. */
+/** The most requests that are sent before the rows are restored; half as many on average. */
 const SEQUENCE = 10
-/** What no log may show: a hash, a token, a password that is an example, an image. */
+/** Texts that the log must not have: a hash, a token, an example's password, an image. */
 const SECRET = /\$2[aby]\$|eyJhbGciOi|una clave larga|iVBORw0KGgo/
 
 let test: Awaited<ReturnType<typeof testApp>>
@@ -31,13 +32,13 @@ beforeAll(async () => {
 })
 
 let sent = 0
-/** What has been answered, by operation. */
+/** The kinds of answers that each operation has given. */
 const seen = new Map<string, Set<'done' | 'refused'>>()
 let changes = 0
 let logRead = 0
 
 /**
- * Sends the requests one after the other, on the rows of the beginning; throws at the first fault.
+ * Restores the rows and sends the requests one after the other; throws at the first wrong answer.
  */
 async function answerAll(requests: Request[]) {
   await world.restore()
@@ -54,8 +55,12 @@ async function answerAll(requests: Request[]) {
   if (logged) throw new Error([logged, ...lines].join('\n'))
 }
 
-/** What is wrong with the answer; undefined where nothing is. */
-function faultOf({ operation, method, caller }: Request, answer: Answer, changed: boolean) {
+/** Returns what is wrong with an answer, or undefined. */
+function faultOf(
+  { operation, method, caller }: Request,
+  answer: AnswerWithHeaders<string>,
+  changed: boolean,
+) {
   const { status, headers, body } = answer
   const value = parse(body)
   const refused = status >= 400 || value?.success === false
@@ -77,13 +82,13 @@ function faultOf({ operation, method, caller }: Request, answer: Answer, changed
   if (changed && (refused || ['GET', 'HEAD'].includes(method))) return 'rows have changed'
 }
 
-/** The line of the log, if there is one, that tells of a fault of the service's own or a secret. */
+/** Returns the first new log line that has an unexpected failure or a secret, or undefined. */
 function faultInLog() {
   const log = test.readLog().slice(logRead)
   logRead += log.length
   return log.split('\n').find((line) => {
     if (line === '') return false
-    // Paths and names are logged as they are, and may be anything here.
+    // Paths and names are logged unchanged, and the requests have arbitrary ones.
     const { path: _, who: __, ...rest } = JSON.parse(line)
     return rest.msg === 'unexpected failure' || SECRET.test(JSON.stringify(rest))
   })
@@ -97,7 +102,7 @@ function parse(body: string) {
   }
 }
 
-/** As JSON, long texts cut. */
+/** Returns a value as JSON, with long texts cut. */
 const short = (value: unknown) =>
   JSON.stringify(value, (_key, value) =>
     typeof value === 'string' && value.length > 600
@@ -105,11 +110,11 @@ const short = (value: unknown) =>
       : value,
   )
 
-/** A request that hashes a password costs as much as thirty others: half as many of those. */
+/** Requests that hash a password cost as much as thirty others, so half as many are sent. */
 const weightOf = ({ body }: Operation) => (JSON.stringify(body)?.includes('"password"') ? 1 : 2)
 
-describe('whatever is sent', () => {
-  it('is answered as the document declares, and changes nothing where it is refused', async () => {
+describe('an arbitrary request', () => {
+  it('is answered as the OpenAPI document declares, and changes no row when it is refused', async () => {
     console.log(`PROPERTY_SEED=${SEED} PROPERTY_REQUESTS=${REQUESTS}`)
     const requests = fc.oneof(
       ...declared.map((one) => ({ arbitrary: requestsFor(one), weight: 10 * weightOf(one) })),
@@ -127,7 +132,7 @@ describe('whatever is sent', () => {
     expect(sent).toBeGreaterThanOrEqual(REQUESTS)
   }, 600_000)
 
-  it('has reached every operation, both done and refused', () => {
+  it('has succeeded and has been refused at every operation', () => {
     const unreached = declared.filter(({ name }) => seen.get(name)?.size !== 2)
     expect(unreached.map(({ name }) => name)).toEqual([])
   })

@@ -3,12 +3,13 @@ import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { INTERNAL, NOT_UPDATED, statusFailure, withoutHeaders } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { closeAtEnd, serve } from './cleanup.js'
-import { A, INTERNAL, NOT_UPDATED, usuario } from './endpoints.js'
+import { usuario } from './endpoints.js'
 
-const NOT_UPLOADED = A(500, 'No se pudo subir la imagen')
-const EMAIL_TAKEN = A(500, 'El correo electrónico ya está registrado')
+const NOT_UPLOADED = statusFailure(500, 'No se pudo subir la imagen')
+const EMAIL_TAKEN = statusFailure(500, 'El correo electrónico ya está registrado')
 
 type Service = Awaited<ReturnType<typeof testApp>>
 
@@ -17,15 +18,14 @@ const cloudinaryUrl = (address: string) =>
 
 async function send(service: Service, method: 'POST' | 'PUT', id: number | '', body: object) {
   const url = id === '' ? '/api/usuario' : `/api/usuario/${id}`
-  const answer = await service.call(method, url, body)
-  return { status: answer.status, body: answer.body }
+  return withoutHeaders(await service.call(method, url, body))
 }
 
 const imagenBase64 = PNG
 const ANA = usuario('ana', { imagenBase64 })
 const EVA = usuario('eva', { imagenBase64: undefined })
 
-describe('the image', () => {
+describe('an image', () => {
   let service: Service
   let images: Service['images']
   const create = async (body: object) => (await send(service, 'POST', '', body)).body.data
@@ -40,7 +40,7 @@ describe('the image', () => {
     images.destroyed.length = 0
   })
 
-  it('goes to usuarios_corp, at most 1000 px wide, and its address to imagenUrl', async () => {
+  it('is uploaded to usuarios_corp, at most 1000 px wide, and its URL stored as imagenUrl', async () => {
     const { id, imagenUrl } = await create(ANA)
     expect(images.uploads).toEqual([
       {
@@ -54,7 +54,7 @@ describe('the image', () => {
     expect(data.imagenUrl).not.toBe(imagenUrl)
     expect(await isHosted(data.imagenUrl)).toBe(true)
     expect(images.uploads[1]).toEqual({ ...images.uploads[0], publicId: expect.any(String) })
-    // The one that was replaced is not kept.
+    // The replaced image is removed.
     await expect.poll(() => images.destroyed).toEqual(uploaded().slice(0, 1))
     for (const imagenBase64 of [undefined, null, '']) {
       const kept = (await send(service, 'PUT', id, { ...ANA, imagenBase64 })).body.data
@@ -69,13 +69,13 @@ describe('the image', () => {
     'data:image/svg+xml;base64,PHN2Zz4',
     'data:image/svg+xml;base64,PHN2\nZz4=\n',
     PNG.replace(';base64', ';charset=utf-8;base64'),
-  ])('may be %j', async (imagenBase64) => {
+  ])('is accepted when it is %j', async (imagenBase64) => {
     expect(await create({ ...EVA, imagenBase64 })).toMatchObject({
       imagenUrl: expect.stringMatching(/^http/),
     })
   })
 
-  it('is not removed where the service has not uploaded it', async () => {
+  it('is not removed from a host to which the service did not upload it', async () => {
     const { id } = await create(EVA)
     await service.sql`update usuario set "imagenUrl" = 'https://otro/x.png' where id = ${id}`
     await service.call('DELETE', `/api/usuario/${id}`)
@@ -85,7 +85,7 @@ describe('the image', () => {
     expect(service.readLog()).not.toContain('image not removed')
   })
 
-  it('is not uploaded for a request that is refused before', async () => {
+  it('is not uploaded when the request is answered with 400', async () => {
     for (const wrong of [{ strCorreo: 'ana' }, { strPwd: 'x'.repeat(73) }, { idPerfil: 0 }]) {
       for (const [method, id] of [['POST', ''] as const, ['PUT', 1] as const]) {
         expect(await send(service, method, id, { ...ANA, ...wrong })).toMatchObject({ status: 400 })
@@ -99,7 +99,7 @@ describe('the image', () => {
     ['a create when the database fails', 'POST', '', { strNumeroCelular: '13' }, INTERNAL],
     ['an update with a taken email', 'PUT', 'ana', { strCorreo: EVA.strCorreo }, EMAIL_TAKEN],
     ['an update when the database fails', 'PUT', 'ana', { strNumeroCelular: '13' }, NOT_UPDATED],
-    ['an update of nobody', 'PUT', 999_999, {}, { status: 200, body: { success: true } }],
+    ['an update of an unknown user', 'PUT', 999_999, {}, { status: 200, body: { success: true } }],
   ] as const)('is removed again after %s', async (_, method, id, changes, expected) => {
     const { sql } = service
     await sql`alter table usuario drop constraint if exists falla`
@@ -111,7 +111,7 @@ describe('the image', () => {
     await expect.poll(() => images.destroyed).toEqual(uploaded())
   })
 
-  it('of many users with one email is kept for the one that is created', async () => {
+  it('is kept for the one created user when eight with the same email are sent at once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         send(service, 'POST', '', { ...ANA, strNombreUsuario: `ana${n}` }),
@@ -123,8 +123,8 @@ describe('the image', () => {
   })
 })
 
-describe('a host', () => {
-  /** What the host does with an upload, what it does with a removal, and what it has been asked. */
+describe('an image host', () => {
+  /** How the host answers uploads and removals, and the requests that it has received. */
   let upload: RequestListener
   let destroy: RequestListener
   let asked: { url: string; body: string }[] = []
@@ -136,7 +136,7 @@ describe('a host', () => {
     }
   const hangUp: RequestListener = (request) => request.socket.destroy()
   const urls = () => asked.map(({ url }) => url.split('/').at(-1))
-  /** The ids of the images that were uploaded and removed. */
+  /** Returns the ids of the images in those requests. */
   const ids = () => asked.map(({ body }) => /name="public_id"\s+(\S+)/.exec(body)?.[1])
 
   beforeEach(async () => {
@@ -154,7 +154,7 @@ describe('a host', () => {
     return testApp({ CLOUDINARY_URL: cloudinaryUrl(url) })
   }
 
-  /** The reasons that the log gives for uploads that failed during `act`. */
+  /** Returns the error messages that the log has for uploads that failed during `act`. */
   async function reasons(act: () => Promise<unknown>) {
     const before = service.readLog().length
     await act()
@@ -174,7 +174,7 @@ describe('a host', () => {
     ['answers without an id', says(200, '{"secure_url":"https://x"}'), /: nonsense$/],
     ['answers without a text', says(200, '{"public_id":"x","secure_url":1}'), /: nonsense$/],
   ])(
-    'that %s: nothing is stored, and the image is removed, as it may be there',
+    'that %s at an upload makes the request fail, and gets a removal for the image',
     async (_, behave, reason) => {
       upload = behave
       const given = await reasons(async () => {
@@ -192,7 +192,7 @@ describe('a host', () => {
     },
   )
 
-  it('that refuses is told nothing more, and quoted without the image', async () => {
+  it('that rejects an image gets no removal, and its reason is logged without the image', async () => {
     const refusal = (message: string) => says(400, JSON.stringify({ error: { message } }))
     for (const [message, reason] of [
       [`Invalid file ${PNG}`, 'Invalid file data:…'],
@@ -206,7 +206,7 @@ describe('a host', () => {
     expect(urls()).toEqual(['upload', 'upload'])
   })
 
-  it('that takes more than 30 s is given up, and told to remove the image', async () => {
+  it('that takes more than 30 s makes the upload fail, and gets a removal for the image', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     upload = () => {}
@@ -221,21 +221,21 @@ describe('a host', () => {
     await expect.poll(urls).toEqual(['upload', 'destroy'])
   })
 
-  it('that fails at the removal too is logged, and the answer is the same', async () => {
+  it('that fails at the removal as well is logged, and the answer stays the same', async () => {
     upload = hangUp
     destroy = hangUp
     expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     await expect.poll(() => service.readLog()).toContain('"msg":"image not removed"')
   })
 
-  it('that cannot be reached: nothing is stored', async () => {
+  it('that cannot be reached makes the request fail', async () => {
     const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl('http://127.0.0.1:1') })
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     expect(await send(own, 'PUT', 1, ANA)).toEqual(NOT_UPDATED)
     expect(own.readLog()).toContain('"message":"image host: ECONNREFUSED"')
   })
 
-  it('is spoken to in TLS unless its address says http:', async () => {
+  it('is called over TLS when its address has https:', async () => {
     const first: number[] = []
     const server = createServer((socket) => {
       socket.on('error', () => {})
@@ -249,7 +249,7 @@ describe('a host', () => {
     const { port } = server.address() as AddressInfo
     const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl(`https://127.0.0.1:${port}`) })
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
-    // The record type of a TLS handshake.
+    // A TLS handshake begins with the record type 0x16.
     expect(first[0]).toBe(0x16)
   })
 })

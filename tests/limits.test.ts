@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
+import { BUSY } from './answers.js'
 import { testApp } from './app.js'
 import { during } from './during.js'
-import { BUSY } from './endpoints.js'
 import { addSessions } from './sessions.js'
 
 const MAX_IN_FLIGHT = 400
@@ -15,10 +15,10 @@ const service = await testApp()
 const { app, config, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
-/** As many sessions as there may be requests in flight: none of them is held up by its fair share. */
+/** A session for each request that may be in flight, so that none waits for its fair share. */
 const tokens = (await addSessions(service, MAX_IN_FLIGHT)).map(({ token }) => token)
 
-/** Calls `meanwhile` while no statement gets at the table. */
+/** Calls `meanwhile` while every statement on the table waits for a lock. */
 async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
   const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
   const result = await sql.begin(async (sql) => {
@@ -29,7 +29,7 @@ async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
   return result
 }
 
-/** The beginning of a request over a connection of its own. */
+/** Opens a connection and sends the first lines of a request. */
 function open(head: string, token = adminToken) {
   const client = connect(Number(port), '127.0.0.1')
   client.on('error', () => {})
@@ -37,7 +37,7 @@ function open(head: string, token = adminToken) {
   return client
 }
 
-it('tells the request that is one too many to come again, and answers health meanwhile', async () => {
+it('answers 503 with Retry-After above 400 requests in flight, and still answers health', async () => {
   for (let round = 0; round < 2; round++) {
     const calls = await withLock('modulo', async () => {
       const calls = tokens.map((token) => list(token))
@@ -49,7 +49,7 @@ it('tells the request that is one too many to come again, and answers health mea
   }
 })
 
-it('has a place for others once clients have gone', async () => {
+it('accepts requests again once the clients of those in flight have disconnected', async () => {
   await withLock('modulo', async () => {
     const clients = tokens.map((token) => open('GET /api/modulo/list HTTP/1.1', token))
     for (const client of clients) client.write('\r\n')
@@ -59,7 +59,7 @@ it('has a place for others once clients have gone', async () => {
   await expect.poll(list, { timeout: 5000 }).toMatchObject({ status: 200 })
 })
 
-it('gives no place to a body that is still to come', async () => {
+it('does not count a request in flight before its body has come', async () => {
   const clients = [...tokens, adminToken].map((token) => {
     const client = open('PUT /api/perfil/999 HTTP/1.1', token)
     client.write('Content-Type: application/json\r\nContent-Length: 2\r\n\r\n')
@@ -74,14 +74,14 @@ it('gives no place to a body that is still to come', async () => {
   }
 })
 
-it('takes large bodies of 64 MiB together, and says so to one more', async () => {
+it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async () => {
   const length = 10 * 1024 * 1024
   const begin = (token = adminToken) => {
     const client = open('POST /api/usuario HTTP/1.1', token)
     client.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
     return client
   }
-  // Those of clients that have gone, whenever that was, are no more.
+  // The bodies of disconnected clients do not count, whenever the clients disconnected.
   for (let n = 0; n < 60; n += 1) {
     const gone = begin()
     await sleep(n % 6)
@@ -103,13 +103,13 @@ it('takes large bodies of 64 MiB together, and says so to one more', async () =>
   expect(await taking).toMatch(/^HTTP\/1.1 500 /)
 })
 
-/** As many keys as fit, from the `from`th on. */
+/** Returns an object with as many keys as fit into `bytes`; the keys count from `from`. */
 const keys = (bytes: number, from = 0) => {
   const all = Array.from({ length: (bytes - 20) / 10 }, (_, n) => `"${(from + n).toString(36)}":1`)
   return `{${all.join(',')},"__proto__":1}`
 }
 const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.join()}]}`
-/** Entries with unknown keys of their own. */
+/** Returns entries of a matrix, each with unknown keys of its own. */
 const entries = (length: number, bytes: number) =>
   Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))
 const MIB = 1024 * 1024
@@ -129,7 +129,7 @@ it.each([
   ['POST', '/api/usuario', `[${'{},'.repeat((10 * MIB) / 3 - 10)}{}]`, 500],
   ['POST', '/api/usuario', `{"strNombreUsuario":"${'x'.repeat(9 * MIB)}"}`, 400],
 ] as const)(
-  'reads %s %s with a body like %.30s and lets others be answered meanwhile',
+  'answers other requests while it reads %s %s with a body like %.30s',
   async (method, url, body, status) => {
     const answered = call(method, url, body, { headers: { 'content-type': 'application/json' } })
     const delays = await during(answered, async () => {

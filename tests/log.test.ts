@@ -4,9 +4,9 @@ import { hostname } from 'node:os'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
-import { ADMIN, type Answer, JWT_SECRET, testApp } from './app.js'
+import { type AnswerWithHeaders, FORBIDDEN } from './answers.js'
+import { ADMIN, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
-import { A } from './endpoints.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
 const BAD_PASSWORD = 'contraseña-mala'
@@ -19,7 +19,7 @@ type Service = Awaited<ReturnType<typeof testApp>>
 type Line = Record<string, unknown>
 
 const test = await testApp({ LOG_LEVEL: 'trace' })
-const answers: Answer[] = []
+const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
 
@@ -30,8 +30,8 @@ const lines = (): Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-/** A request whose answer is kept for the checks below. */
-async function call(...request: Parameters<Service['call']>): Promise<Answer> {
+/** Sends a request and keeps its answer for the tests below. */
+async function call(...request: Parameters<Service['call']>): Promise<AnswerWithHeaders> {
   const answer = await test.call(...request)
   answers.push(answer)
   if (answer.body?.data?.strPwd) hashes.push(answer.body.data.strPwd)
@@ -53,7 +53,7 @@ const usuario = (strNombreUsuario: string) => ({
   imagenBase64: `data:image/png;base64,${IMAGE}`,
 })
 
-/** Does all that the log is to tell of. */
+/** Sends requests of all the kinds that the tests below look for in the log. */
 async function fillLog() {
   const badHost = await startImageHost()
   closeAtEnd(badHost.close)
@@ -68,16 +68,16 @@ async function fillLog() {
   expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(200)
   expect(await statusOf('PUT', '/api/usuario/2', usuario('ana'))).toBe(200)
   expect(await login('ana', PASSWORD)).toBe(200)
-  // Constraint violations, whose details quote the row with its hash.
+  // These violate constraints, and PostgreSQL's details quote the row with its hash.
   expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(500)
   expect(await statusOf('PUT', '/api/usuario/2', usuario(ADMIN.strNombreUsuario))).toBe(500)
   expect(await statusOf('POST', '/api/usuario', { ...usuario('eva'), idPerfil: 999 })).toBe(500)
   expect(await statusOf('POST', '/api/modulo', { strNombreModulo: 'perfil' })).toBe(200)
-  // A violation that the code does not know: the unexpected failure.
+  // The code does not know this constraint, so its violation is an unexpected failure.
   await test.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
   expect(await statusOf('POST', '/api/usuario', usuario('iris'))).toBe(500)
   expect(await statusOf('PUT', '/api/usuario/2', usuario('iris'))).toBe(500)
-  // The image host refuses our signature, and quotes what was signed.
+  // The image host rejects the signature, and quotes the text that was signed.
   const badUrl = `cloudinary://clave:${WRONG_CLOUDINARY_SECRET}@nube?upload_prefix=${badHost.url}`
   const second = await testApp({
     DATABASE_URL: test.config.DATABASE_URL.url,
@@ -119,7 +119,7 @@ describe('the log', () => {
     ['a secret of ours', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
     ['the password of the database', () => [new URL(test.config.DATABASE_URL.url).password]],
-  ])('never holds %s', (_, secrets) => {
+  ])('never contains %s', (_, secrets) => {
     expect(secrets().every((secret) => secret.length > 3)).toBe(true)
     const leaks = test
       .readLog()
@@ -128,7 +128,7 @@ describe('the log', () => {
     expect(leaks).toEqual([])
   })
 
-  it('has one line for each answered request, under the id that was answered', () => {
+  it('has one line for each answered request, with the id in its answer', () => {
     expect(answers.length).toBeGreaterThan(20)
     for (const { status, headers } of answers) {
       const id = headers['x-request-id']
@@ -141,8 +141,8 @@ describe('the log', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('says of a request what was asked and how it ended, without its query', () => {
-    const { headers } = answers.findLast(({ status }) => status === 404) as Answer
+  it('has the method, path, status and time of a request, without its query', () => {
+    const { headers } = answers.findLast(({ status }) => status === 404) as AnswerWithHeaders
     const [line] = lines().filter(({ reqId }) => reqId === headers['x-request-id'])
     expect(line).toEqual({
       level: 30,
@@ -160,7 +160,7 @@ describe('the log', () => {
     expect(Number.isInteger(line?.ms)).toBe(true)
   })
 
-  it('has nothing of health checks and metrics that succeed, and those that fail', async () => {
+  it('has lines for health checks and metrics only when they fail', async () => {
     const { app, readLog } = await testApp({ METRICS: 'true' })
     const ask = async (path: string) => (await app.inject(path)).statusCode
     const before = readLog()
@@ -175,15 +175,15 @@ describe('the log', () => {
     ])
   })
 
-  it('escapes what a terminal would obey', async () => {
+  it('escapes control characters, which a terminal would execute', async () => {
     await login('a\n\u001b[2J\u009b2J\u007f\u202e', BAD_PASSWORD)
     expect(test.readLog()).toContain('"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
-    // All controls but the end of a line.
+    // The log has no control character but line feeds.
     expect(test.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
   })
 
-  it('tells an unexpected failure with its cause, and its request', () => {
-    const { headers } = answers.findLast(({ status }) => status === 500) as Answer
+  it('has a line with the error and the request id of an unexpected failure', () => {
+    const { headers } = answers.findLast(({ status }) => status === 500) as AnswerWithHeaders
     const errors = lines().filter(({ level }) => Number(level) >= 50)
     expect(errors).toContainEqual({
       level: 50,
@@ -208,11 +208,11 @@ describe('the log', () => {
 describe('the audit', () => {
   const who = { id: 1, nombre: ADMIN.strNombreUsuario, idPerfil: 1, perfil: 'ADMINISTRADOR' }
 
-  /** The audit line of the request that was answered with these headers. */
-  const lineOf = ({ headers }: Answer) =>
+  /** Returns the audit line of the request that got this answer. */
+  const lineOf = ({ headers }: AnswerWithHeaders) =>
     lines().find(({ msg, reqId }) => msg === 'audit' && reqId === headers['x-request-id'])
 
-  it('says who wrote what, and how it ended', async () => {
+  it('has a line with the caller, the target and the outcome of a write', async () => {
     const created = await test.call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
     const { id } = created.body.data
     expect(lineOf(created)).toEqual({
@@ -241,11 +241,11 @@ describe('the audit', () => {
       { target: 999, outcome: 'notFound' },
     ],
     ['DELETE', '/api/modulo/x', undefined, { who, target: null, outcome: 'invalid' }],
-  ])('has a %s of %s that was refused', async (method, url, body, expected) => {
+  ])('has a line for a refused %s of %s', async (method, url, body, expected) => {
     expect(lineOf(await test.call(method, url, body))).toMatchObject(expected)
   })
 
-  it('has anonymous writes, and no reads', async () => {
+  it('has lines for writes without a session, and none for reads', async () => {
     const nobody = await test.call('DELETE', '/api/permisos/1', undefined, { token: null })
     expect(lineOf(nobody)).toMatchObject({ who: null, target: 1, outcome: 'unauthenticated' })
     for (const method of ['GET', 'HEAD'] as const) {
@@ -257,18 +257,28 @@ describe('the audit', () => {
   const good = { ...ADMIN, captchaToken: CAPTCHA_TOKEN }
   const nombre = ADMIN.strNombreUsuario
   it.each<[string, unknown, string, string | null]>([
-    ['that is good', good, 'done', nombre],
+    ['that succeeds', good, 'done', nombre],
     ['with a wrong password', { ...good, strPwd: BAD_PASSWORD }, 'unauthenticated', nombre],
-    ['of nobody', { ...good, strNombreUsuario: LONG }, 'unauthenticated', LONG.slice(0, 255)],
+    [
+      'of an unknown user',
+      { ...good, strNombreUsuario: LONG },
+      'unauthenticated',
+      LONG.slice(0, 255),
+    ],
     ['with a captcha that fails', { ...good, captchaToken: 'rechazar' }, 'invalid', nombre],
     ['without a captcha', ADMIN, 'invalid', nombre],
     ['without a password', { ...good, strPwd: undefined }, 'invalid', nombre],
     ['without a name', { ...good, strNombreUsuario: null }, 'invalid', null],
-    ['whose name is no text', { ...good, strNombreUsuario: { toString: 1 } }, 'invalid', null],
-    ['that is no object', '"x"', 'invalid', null],
-    ['that is no JSON', `{"strNombreUsuario":"${nombre}","strPwd":"${PASSWORD}`, 'noJson', null],
+    ['whose name is not a string', { ...good, strNombreUsuario: { toString: 1 } }, 'invalid', null],
+    ['whose body is not an object', '"x"', 'invalid', null],
+    [
+      'whose body is not JSON',
+      `{"strNombreUsuario":"${nombre}","strPwd":"${PASSWORD}`,
+      'noJson',
+      null,
+    ],
     ['that is too large', { ...good, strCorreo: 'x'.repeat(20_000) }, 'tooLarge', null],
-  ])('has a login %s', async (_, body, outcome, nombre) => {
+  ])('has a line for a login %s', async (_, body, outcome, nombre) => {
     const options = { token: null, headers: { 'content-type': 'application/json' } }
     const line = lineOf(await test.call('POST', '/api/auth/login', body, options))
     const who = nombre === null ? null : { nombre }
@@ -279,7 +289,7 @@ describe('the audit', () => {
     }
   })
 
-  it('has a login that is one too many, whose body is not read, and a logout', async () => {
+  it('has a line for a login above the rate limit, and one for a logout', async () => {
     const other = await testApp({ LOGIN_RATE_LIMIT: '1' })
     const refused = await other.call('POST', '/api/auth/login', good, { token: null })
     expect(refused.status).toBe(429)
@@ -294,7 +304,7 @@ describe('the audit', () => {
     ])
   })
 
-  it('says of what is forbidden, reads too, what the caller lacks', async () => {
+  it('names the missing permission of each 403, for reads as well', async () => {
     const perfil = { strNombrePerfil: 'poco' }
     const idPerfil = (await test.call('POST', '/api/perfil', perfil)).body.data.id
     const permiso = { idPerfil, idModulo: 2, bitEditar: true }
@@ -304,7 +314,7 @@ describe('the audit', () => {
     const token = await test.login('poca', PASSWORD)
     const lacks = async (...sent: Parameters<typeof ask>) => {
       const answer = await ask(...sent)
-      expect(answer).toMatchObject(A(403, 'No tiene permiso para realizar esta acción'))
+      expect(answer).toMatchObject(FORBIDDEN)
       const line = lineOf(answer)
       expect(line).toMatchObject({ who: { nombre: 'poca' }, outcome: 'forbidden', status: 403 })
       return line?.needs
@@ -325,7 +335,7 @@ describe('the audit', () => {
   })
 })
 
-describe('a client that goes away', async () => {
+describe('a client that disconnects', async () => {
   const { app, config, call, adminToken, readLog } = await testApp({ METRICS: 'true' })
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const body = '{"strNombrePerfil":"otro","bitAdministrador":true}'
@@ -342,7 +352,7 @@ describe('a client that goes away', async () => {
       .filter(({ path, route }) => path === '/api/perfil/1' || route === '/api/perfil/:id')
       .toSorted((a, b) => a.msg.localeCompare(b.msg))
 
-  it('has its write carried out, logged, audited and counted', async () => {
+  it('after its whole request has its write carried out, logged, audited and counted', async () => {
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
     await sql.begin(async (tx) => {
       await tx`lock table usuario in exclusive mode`
@@ -370,7 +380,7 @@ describe('a client that goes away', async () => {
     )
   })
 
-  it('amid its body is no fault of the service', async () => {
+  it('during its body leaves a line of a 400, and none of an error', async () => {
     const before = ownLines().length
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)

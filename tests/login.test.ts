@@ -3,16 +3,17 @@ import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { serve } from './cleanup.js'
-import { A, usuario } from './endpoints.js'
+import { usuario } from './endpoints.js'
 
-const REJECTED = A(400, 'Fallo en la validación del captcha.')
-const UNAVAILABLE = A(503, 'El servicio de validación del captcha no está disponible.')
-const NO_CREDENTIALS = A(400, 'Usuario y contraseña son obligatorios')
-const NO_USER = A(401, 'El usuario no existe o su estado es the service.')
-const WRONG_PASSWORD = A(401, 'Usuario o contraseña incorrectos.')
-const TOO_MANY = A(429, 'Demasiados intentos. Intente de nuevo más tarde.')
+const REJECTED = statusFailure(400, 'Fallo en la validación del captcha.')
+const UNAVAILABLE = statusFailure(503, 'El servicio de validación del captcha no está disponible.')
+const NO_CREDENTIALS = statusFailure(400, 'Usuario y contraseña son obligatorios')
+const NO_USER = statusFailure(401, 'El usuario no existe o su estado es the service.')
+const WRONG_PASSWORD = statusFailure(401, 'Usuario o contraseña incorrectos.')
+const TOO_MANY = statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.')
 
 const service = await testApp()
 const { call, login, captcha } = service
@@ -21,11 +22,10 @@ const credentials = (changes: object = {}) => ({ ...ADMIN, captchaToken: 'humano
 
 const attempt = async (changes: object = {}, through = service) => {
   const url = '/api/auth/login'
-  const { status, body } = await through.call('POST', url, credentials(changes), { token: null })
-  return { status, body }
+  return withoutHeaders(await through.call('POST', url, credentials(changes), { token: null }))
 }
 
-it('signs a token of 8 hours with HS256, and sets no cookie', async () => {
+it('returns a token that HS256 signs for 8 hours, and sets no cookie', async () => {
   const answer = await call('POST', '/api/auth/login', credentials(), { token: null })
   const [header, payload, signature] = answer.body.token.split('.')
   const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
@@ -41,7 +41,7 @@ it('signs a token of 8 hours with HS256, and sets no cookie', async () => {
   expect(answer.headers).not.toHaveProperty('set-cookie')
 })
 
-it('has the captcha verified first, once, with the secret and the address', async () => {
+it('verifies the captcha once, before the credentials, with the secret and the address', async () => {
   captcha.requests.length = 0
   expect(await attempt({ strNombreUsuario: 'nadie', captchaToken: 'uno' })).toEqual(NO_USER)
   expect(await attempt({ captchaToken: 'rechazar' })).toEqual(REJECTED)
@@ -55,7 +55,7 @@ it('has the captcha verified first, once, with the secret and the address', asyn
   ])
 })
 
-it('compares no password for a client that has gone, all of whose requests came at once', async () => {
+it('drops the waiting password comparisons of a client that has disconnected', async () => {
   const { app, readLog } = service
   const body = JSON.stringify(credentials())
   const head = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nHost: x`
@@ -67,8 +67,8 @@ it('compares no password for a client that has gone, all of whose requests came 
   await expect.poll(() => readLog().match(/"outcome":"busy"/g)?.length).toBeGreaterThan(20)
 })
 
-it('follows what the user has become', async () => {
-  // The longest password that there may be.
+it('follows changes of the user’s password and state', async () => {
+  // This password has 72 bytes, the most that a password may have.
   const ana = usuario('ana', { strPwd: 'ñ'.repeat(36) })
   const { id } = (await call('POST', '/api/usuario', ana)).body.data
   const as = (strPwd = ana.strPwd) => attempt({ strNombreUsuario: 'ana', strPwd })
@@ -78,7 +78,7 @@ it('follows what the user has become', async () => {
   expect(await as(`${ana.strPwd}x`)).toEqual(WRONG_PASSWORD)
 
   await update({ strPwd: 'nueva' })
-  // Whoever had a session under the old password has none now.
+  // A new password ends the sessions that began with the old one.
   expect(await use(before)).toMatchObject({ status: 401 })
   expect(await as()).toEqual(WRONG_PASSWORD)
   const token = await login('ana', 'nueva')
@@ -92,7 +92,7 @@ it('follows what the user has become', async () => {
   expect(await use(token)).toMatchObject({ status: 200 })
 })
 
-it('a logout ends every token of the user, and clears the cookie', async () => {
+it('ends every session of the user at a logout, and clears the cookie', async () => {
   await call('POST', '/api/usuario', usuario('eva'))
   const use = async (token: string) =>
     (await call('GET', '/api/perfil/list', undefined, { token })).status
@@ -118,7 +118,7 @@ describe('the verification endpoint', () => {
     response.writeHead(200).write('{"success":true,"a":"')
   }
 
-  /** What it does with each token, what is answered then, and what the log says of it. */
+  /** For each captcha token: how the endpoint behaves, our answer, and the reason in the log. */
   const BEHAVIOURS: Record<string, [RequestListener, object, RegExp?]> = {
     'says no': [says(200, '{"success":false,"error-codes":["timeout-or-duplicate"]}'), REJECTED],
     'is silent': [() => {}, UNAVAILABLE, /aborted/],
@@ -157,7 +157,7 @@ describe('the verification endpoint', () => {
     ],
   }
 
-  it('is given 5 s, and believed only when it says so properly', async () => {
+  it('gets 5 s, and lets a login through by a 200 with success true alone', async () => {
     const url = await serve(async (request, response) => {
       const token = new URLSearchParams(await text(request)).get('response') ?? ''
       const [behave] = BEHAVIOURS[token] ?? [says(200, YES)]
@@ -184,15 +184,15 @@ describe('the verification endpoint', () => {
     }
   })
 
-  it('may be out of reach', async () => {
+  it('makes a login fail with 503 when it cannot be reached', async () => {
     const { url } = service.config.DATABASE_URL
     const through = testApp({ DATABASE_URL: url, CAPTCHA_VERIFY_URL: 'http://127.0.0.1:1' })
-    // The harness logs its administrator in.
+    // testApp logs its administrator in.
     await expect(through).rejects.toThrow(JSON.stringify(UNAVAILABLE.body))
   })
 })
 
-it('limits the attempts of one address a minute, and believes no forwarded one', async () => {
+it('limits the login attempts of one address a minute, and ignores X-Forwarded-For', async () => {
   const limited = await testApp({ LOGIN_RATE_LIMIT: '3' })
   const from = async (remoteAddress: string, headers = {}) => {
     const response = await limited.app.inject({
@@ -216,19 +216,19 @@ it('limits the attempts of one address a minute, and believes no forwarded one',
   expect((await limited.call('GET', '/api/perfil')).status).toBe(200)
 })
 
-it('counts attempts by the forwarded address where the proxy is trusted', async () => {
+it('counts login attempts by the forwarded address behind a trusted proxy', async () => {
   const { call } = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
   const from = async (forwarded: string) => {
     const options = { token: null, headers: { 'x-forwarded-for': forwarded } }
     return (await call('POST', '/api/auth/login', credentials(), options)).status
   }
   for (let n = 0; n < 4; n++) expect(await from(`10.1.1.${n}`)).toBe(200)
-  // The client's own part of the header is not believed.
+  // The proxy appends the real address; what stands before it is the client's own invention.
   for (let n = 0; n < 3; n++) expect(await from(`10.2.2.${n}, 10.9.9.9`)).toBe(200)
   expect(await from('10.2.2.3, 10.9.9.9')).toBe(429)
 })
 
-it('remembers an address among thousands of others', async () => {
+it('limits an address even after 5,000 other addresses', async () => {
   const { app } = await testApp({ LOGIN_RATE_LIMIT: '1' })
   const from = async (remoteAddress: string) => {
     const payload = { captchaToken: '' }
@@ -236,15 +236,15 @@ it('remembers an address among thousands of others', async () => {
     return (await app.inject(options)).statusCode
   }
   expect(await from('192.0.2.1')).toBe(400)
-  // More than the plugin remembers by itself.
+  // The plugin remembers 5,000 addresses by default.
   for (let n = 0; n < 5100; n++) await from(`10.0.${n >> 8}.${n & 255}`)
   expect(await from('192.0.2.1')).toBe(429)
 })
 
-describe('while JWT_SECRET is exchanged', async () => {
+describe('while JWT_SECRET is replaced', async () => {
   const OLD = 'el secreto que se va, de mas de 32 caracteres'
   const NEW = 'el secreto que llega, de mas de 32 caracteres'
-  // The three states of a replica.
+  // A replica has these three configurations one after the other.
   const DATABASE_URL = await cloneDatabase()
   const before = await testApp({ DATABASE_URL, JWT_SECRET: OLD, JWT_SECRET_PREVIOUS: NEW })
   const during = await testApp({ DATABASE_URL, JWT_SECRET: NEW, JWT_SECRET_PREVIOUS: OLD })
@@ -256,12 +256,12 @@ describe('while JWT_SECRET is exchanged', async () => {
       ),
     )
 
-  it('nobody is logged out, and the previous secret signs nothing', async () => {
+  it('accepts tokens of both secrets, and signs with the new one only', async () => {
     expect(await statuses(before.adminToken)).toEqual([200, 200, 401])
     expect(await statuses(during.adminToken)).toEqual([200, 200, 200])
   })
 
-  it('what the previous secret signed is checked as strictly', async () => {
+  it('rejects expired tokens and HS512 under the previous secret as well', async () => {
     const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: 1 }
     const sign = (claims: object, options?: object) =>
       before.app.jwt.sign(claims as never, options as never)

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { FORBIDDEN, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
 const one = await testApp()
@@ -16,7 +17,7 @@ const write = (service: typeof one, permisos: object[]) =>
   service.call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos })
 
 describe('the permission map', () => {
-  it('is not sent again while it has not changed', async () => {
+  it('is answered with 304 while it has not changed', async () => {
     await write(one, [{ idModulo, bitConsulta: true }])
     const first = await read()
     const { etag } = first.headers as { etag: string }
@@ -39,13 +40,13 @@ describe('the permission map', () => {
     })
   })
 
-  it('of no profile is empty and has no version', async () => {
+  it('is empty and without an ETag when no profile has the id', async () => {
     const { status, body, headers } = await one.call('GET', '/api/permisos/mis-permisos/999999')
     expect({ status, body }).toEqual({ status: 200, body: { success: true, permisos: {} } })
     expect(headers).not.toHaveProperty('etag')
   })
 
-  it('is the present one in every replica as soon as a write is answered', async () => {
+  it('is up to date in every replica as soon as a write is answered', async () => {
     for (let turn = 0; turn < 50; turn += 1) {
       const [writer, reader] = turn % 2 ? [one, two] : [two, one]
       const bitEditar = turn % 3 === 0
@@ -55,7 +56,7 @@ describe('the permission map', () => {
     }
   })
 
-  it('follows whoever writes, by whatever statement', async () => {
+  it('follows writes by other programs, with any SQL statement', async () => {
     const named = async () => Object.keys((await read()).body.permisos)
     await write(one, [{ idModulo }])
     const before = (await read()).body.permisos
@@ -73,7 +74,7 @@ describe('the permission map', () => {
   })
 })
 
-describe('the own map', () => {
+describe('the own permission map', () => {
   let user: { id: number; strNombreUsuario: string; idPerfil: number }
   let token: string
   let turn = 0
@@ -86,16 +87,7 @@ describe('the own map', () => {
     })
   const ask = async (id = idPerfil) => {
     const path = `/api/permisos/mis-permisos/${id}`
-    const { status, body } = await one.call('GET', path, undefined, { token })
-    return { status, body }
-  }
-  const NO_SESSION = {
-    status: 401,
-    body: { statusCode: 401, message: 'Sesión no válida o expirada' },
-  }
-  const FORBIDDEN = {
-    status: 403,
-    body: { statusCode: 403, message: 'No tiene permiso para realizar esta acción' },
+    return withoutHeaders(await one.call('GET', path, undefined, { token }))
   }
   const EMPTY = { status: 200, body: { success: true, permisos: {} } }
 
@@ -109,24 +101,24 @@ describe('the own map', () => {
     token = await one.login(name, 'x')
   })
 
-  it('is for everybody', async () => {
+  it('is answered to a user without permissions, unlike the map of another profile', async () => {
     expect(await ask()).toEqual(EMPTY)
     expect(await ask(1)).toEqual(FORBIDDEN)
   })
 
-  it('is for nobody who has been made inactive', async () => {
+  it('is answered with 401 after the user was made inactive', async () => {
     expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
-    expect(await ask()).toEqual(NO_SESSION)
+    expect(await ask()).toEqual(UNAUTHENTICATED)
   })
 
-  it('is for no session that has been ended', async () => {
+  it('is answered with 401 after a logout, and again after a new login', async () => {
     await one.call('POST', '/api/auth/logout', undefined, { token })
-    expect(await ask()).toEqual(NO_SESSION)
+    expect(await ask()).toEqual(UNAUTHENTICATED)
     token = await one.login(user.strNombreUsuario, 'x')
     expect(await ask()).toEqual(EMPTY)
   })
 
-  it('is that of the present profile, and the one before needs its permission', async () => {
+  it('is the map of the user’s current profile, not of the profile in the token', async () => {
     const { body } = await one.call('POST', '/api/perfil', { strNombrePerfil: 'después' })
     const after = body.data.id
     expect((await edited({ idPerfil: after })).status).toBe(200)

@@ -1,22 +1,24 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, testApp } from './app.js'
+import { DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
+import { testApp } from './app.js'
+import { FLAGS } from './endpoints.js'
 
 const WRITERS = 16
 const READERS = 4
 const ROUNDS = 12
-const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+const PERMISOS_URL = '/api/permisos'
 
 let test: Awaited<ReturnType<typeof testApp>>
 let modulos: { id: number; strNombreModulo: string }[]
 
 beforeAll(async () => {
-  // They write with one session, which has half of the connections.
+  // All requests come from one user, who may use half of the connections.
   test = await testApp({ DATABASE_POOL_MAX: String(2 * (WRITERS + READERS)) })
   for (let n = 1; n <= 8; n++) {
     await test.call('POST', '/api/modulo', { strNombreModulo: `modulo ${n}` })
   }
   modulos = (await test.call('GET', '/api/modulo/list')).body.data
-  // A pause between the delete and the insert of a replace: what can come in between, does.
+  // A pause between the delete and the insert of a replace gives other writes time to interfere.
   await test.sql`
     create function pausa() returns trigger language plpgsql
     as 'begin perform pg_sleep(0.003); return null; end'
@@ -36,7 +38,7 @@ async function insertPerfil(nombre: string): Promise<number> {
 const flags = (bits: number) =>
   Object.fromEntries(FLAGS.map((name, bit) => [name, Boolean(bits & (1 << bit))]))
 
-/** Matrix `n`: some of the modules, from 6 up to all but one, each with the same flags, those of n. */
+/** Returns matrix `n`: some of the modules, each with the flags that the bits of `n` stand for. */
 const matriz = (n: number) =>
   modulos
     .filter((_, index) => (index + n) % 12 < 6 + (n % 6))
@@ -53,8 +55,7 @@ const mapa = (n: number) =>
     ]),
   )
 
-const ALL = { success: true, message: 'Matriz actualizada correctamente' }
-const OF_ADMINISTRADOR = () =>
+const mapaDeAdministrador = () =>
   Object.fromEntries(
     modulos.map(({ strNombreModulo: nombreModulo }) => [
       nombreModulo,
@@ -62,7 +63,7 @@ const OF_ADMINISTRADOR = () =>
     ]),
   )
 
-/** The same text for equal maps, whatever the order of their keys. */
+/** Returns a text that is the same for equal maps, whatever the order of their keys. */
 const key = (map: Record<string, object>) =>
   JSON.stringify(
     Object.entries(map)
@@ -70,15 +71,15 @@ const key = (map: Record<string, object>) =>
       .sort(),
   )
 
-const plain = ({ status, body }: Answer) => ({ status, body })
-
 const save = (idPerfil: number, n: number) =>
-  test.call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: entradas(n) }).then(plain)
+  test
+    .call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: entradas(n) })
+    .then(withoutHeaders)
 
 const read = (idPerfil: number) =>
-  test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(plain)
+  test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(withoutHeaders)
 
-/** Runs `write` in WRITERS loops beside READERS loops of mis-permisos; gives all the answers. */
+/** Runs WRITERS loops of `write` beside READERS loops of mis-permisos; returns all answers. */
 async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
   const writes: any[] = []
   const reads: Awaited<ReturnType<typeof read>>[] = []
@@ -97,16 +98,16 @@ async function contend(idPerfil: number, write: (writer: number, round: number) 
 }
 
 describe('concurrent writers of one matrix', () => {
-  it('show readers one submitted matrix each time, and leave exactly one', async () => {
+  it('show each reader one complete matrix, and leave exactly one', async () => {
     const idPerfil = await insertPerfil('Disputado')
-    // 1 to 31, so that every writer has matrices of its own; 0 would have no flag at all.
+    // From 1 to 31, because matrix 0 would have no flag.
     const ofWriter = (writer: number, round: number) => 1 + ((writer + round * WRITERS) % 31)
     await save(idPerfil, 1)
     const { writes, reads } = await contend(idPerfil, (writer, round) =>
       save(idPerfil, ofWriter(writer, round)),
     )
 
-    expect(writes).toEqual(Array(WRITERS * ROUNDS).fill({ status: 200, body: ALL }))
+    expect(writes).toEqual(Array(WRITERS * ROUNDS).fill(MATRIX_REPLACED))
     const submitted = new Set(Array.from({ length: 31 }, (_, n) => key(mapa(n + 1))))
     expect(submitted.size).toBe(31)
     expect(reads.length).toBeGreaterThan(READERS)
@@ -122,7 +123,7 @@ describe('concurrent writers of one matrix', () => {
     expect(rows).toHaveLength(Object.keys(last.body.permisos).length)
   })
 
-  it('get along with single writes of records', async () => {
+  it('do not fail beside writes of single records', async () => {
     const idPerfil = await insertPerfil('Con sueltos')
     await save(idPerfil, 1)
     const anyRow = async (n: number) => {
@@ -135,42 +136,40 @@ describe('concurrent writers of one matrix', () => {
       const kind = writer % 8
       const other = modulos[(writer + round) % modulos.length]?.id
       if (kind === 0) return save(idPerfil, 1 + ((writer + round) % 31))
-      if (kind <= 2) return plain(await test.call('POST', URL, { idPerfil, idModulo: other }))
+      if (kind <= 2)
+        return withoutHeaders(await test.call('POST', PERMISOS_URL, { idPerfil, idModulo: other }))
       const { id, idModulo } = await anyRow(writer + round)
-      if (kind === 3) return plain(await test.call('DELETE', `${URL}/${id}`))
+      if (kind === 3) return withoutHeaders(await test.call('DELETE', `${PERMISOS_URL}/${id}`))
       const edited = { idPerfil, idModulo: kind === 4 ? other : idModulo, ...flags(7) }
-      return plain(await test.call('PUT', `${URL}/${id}`, edited))
+      return withoutHeaders(await test.call('PUT', `${PERMISOS_URL}/${id}`, edited))
     })
 
     const record = { id: expect.any(Number), idPerfil, idModulo: expect.any(Number) }
     const allowed = [
-      { status: 200, body: ALL },
-      { status: 200, body: { success: true, message: 'Eliminado correctamente' } },
+      MATRIX_REPLACED,
+      DELETED,
       { status: 200, body: { success: true, data: { ...record, ...flags(0) } } },
       { status: 200, body: { success: true, data: { ...record, ...flags(7) } } },
-      {
-        status: 409,
-        body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },
-      },
-      { status: 404, body: { statusCode: 404, message: 'Permiso no encontrado' } },
+      statusFailure(409, 'El perfil ya tiene permisos sobre ese módulo'),
+      statusFailure(404, 'Permiso no encontrado'),
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)
-    // Each kind of write came through at least once, so that there was a dispute.
+    // Each kind of write succeeded at least once, so there was a conflict to resolve.
     for (const answer of allowed.slice(0, 4)) expect(writes).toContainEqual(answer)
 
-    expect(await save(idPerfil, 5)).toEqual({ status: 200, body: ALL })
+    expect(await save(idPerfil, 5)).toEqual(MATRIX_REPLACED)
     expect(await read(idPerfil)).toEqual({
       status: 200,
       body: { success: true, permisos: mapa(5) },
     })
   })
 
-  it('let a module be renamed meanwhile', async () => {
+  it('do not keep a module from being renamed', async () => {
     const idPerfil = await insertPerfil('Ocupado')
     let isRenamed = false
     const writers = Array.from({ length: WRITERS }, async () => {
-      while (!isRenamed) expect(await save(idPerfil, 3)).toEqual({ status: 200, body: ALL })
+      while (!isRenamed) expect(await save(idPerfil, 3)).toEqual(MATRIX_REPLACED)
     })
     const { id = 0, strNombreModulo } = modulos.at(-1) ?? {}
     for (const name of ['OTRO', strNombreModulo]) {
@@ -181,7 +180,7 @@ describe('concurrent writers of one matrix', () => {
     await Promise.all(writers)
   })
 
-  it('get along with changes of the administrator flag', async () => {
+  it('do not fail beside changes of the administrator flag', async () => {
     const idPerfil = await insertPerfil('Conmutado')
     const perfil = (bitAdministrador: boolean) => ({
       strNombrePerfil: 'Conmutado',
@@ -190,17 +189,17 @@ describe('concurrent writers of one matrix', () => {
     const { writes, reads } = await contend(idPerfil, async (writer, round) => {
       if (writer % 2 === 0) return save(idPerfil, 1 + ((writer + round) % 31))
       const url = `/api/perfil/${idPerfil}`
-      return plain(await test.call('PUT', url, perfil((writer + round) % 4 < 2)))
+      return withoutHeaders(await test.call('PUT', url, perfil((writer + round) % 4 < 2)))
     })
 
     const allowed = [
-      { status: 200, body: ALL },
+      MATRIX_REPLACED,
       { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(true) } } },
       { status: 200, body: { success: true, data: { id: idPerfil, ...perfil(false) } } },
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     const whole = new Set(
-      [{}, OF_ADMINISTRADOR(), ...Array.from({ length: 31 }, (_, n) => mapa(n + 1))].map(key),
+      [{}, mapaDeAdministrador(), ...Array.from({ length: 31 }, (_, n) => mapa(n + 1))].map(key),
     )
     const strange = [...reads, await read(idPerfil)].filter(
       ({ status, body }) => status !== 200 || !whole.has(key(body.permisos)),
@@ -215,7 +214,7 @@ describe('records that move between two profiles in both directions at once', ()
     const rows = await Promise.all(
       modulos.map(async ({ id: idModulo }, index) => {
         const idPerfil = perfiles[index % 2]
-        return (await test.call('POST', URL, { idPerfil, idModulo })).body.data
+        return (await test.call('POST', PERMISOS_URL, { idPerfil, idModulo })).body.data
       }),
     )
     const answers = await Promise.all(
@@ -223,7 +222,7 @@ describe('records that move between two profiles in both directions at once', ()
         const moves = []
         for (let round = 1; round <= 25; round++) {
           const target = { idPerfil: perfiles[(index + round) % 2], idModulo }
-          const answer = plain(await test.call('PUT', `${URL}/${id}`, target))
+          const answer = withoutHeaders(await test.call('PUT', `${PERMISOS_URL}/${id}`, target))
           moves.push({ answer, expected: { id, ...target, ...flags(0) } })
         }
         return moves
@@ -235,5 +234,3 @@ describe('records that move between two profiles in both directions at once', ()
     )
   })
 })
-
-const URL = '/api/permisos'

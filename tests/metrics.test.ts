@@ -3,7 +3,7 @@ import { ADMIN, testApp } from './app.js'
 
 const { app, call, config } = await testApp({ METRICS: 'true', DATABASE_POOL_MAX: '2' })
 
-/** The value of each line, by name and labels. */
+/** Reads the metrics; returns the values by name and labels. */
 async function read() {
   const { statusCode, headers, body } = await app.inject('/metrics')
   expect(statusCode).toBe(200)
@@ -15,12 +15,12 @@ async function read() {
 }
 const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
-it('is not there unless it is asked for', async () => {
+it('answers 404 with METRICS=false', async () => {
   const without = await testApp({ METRICS: 'false', DATABASE_URL: config.DATABASE_URL.url })
   expect((await without.call('GET', '/metrics')).status).toBe(404)
 })
 
-it('counts requests by route, status and outcome, never by path', async () => {
+it('counts requests by route, status and outcome, not by path', async () => {
   await call('GET', '/api/usuario/1')
   await call('GET', '/api/usuario/999')
   await call('GET', '/api/usuario/1', undefined, { token: null })
@@ -34,7 +34,7 @@ it('counts requests by route, status and outcome, never by path', async () => {
   expect([...metrics.keys()].join('\n')).not.toMatch(/lo-que-sea|999/)
 })
 
-it('tells a write that failed with status 200 from one that was done', async () => {
+it('distinguishes a failure with status 200 from a success by its outcome', async () => {
   for (const strNombreModulo of ['ventas', 'ventas', '']) {
     expect((await call('POST', '/api/modulo', { strNombreModulo })).status).toBe(200)
   }
@@ -45,21 +45,21 @@ it('tells a write that failed with status 200 from one that was done', async () 
   }
 })
 
-it('tells what the pool has to do', async () => {
+it('counts the running and the waiting queries of the pool', async () => {
   const figures = async () => {
     const metrics = await read()
     return ['running', 'waiting'].map((state) =>
       metrics.get(`llavero_database_queries{state="${state}"}`),
     )
   }
-  const sleeping = Array.from({ length: 5 }, async () => app.sql`select pg_sleep(0.3)`)
+  const sleeping = Array.from({ length: 5 }, async () => app.sql`select pg_sleep(0.7)`)
   await expect.poll(figures).toEqual(['2', '3'])
   await Promise.all(sleeping)
   expect(await figures()).toEqual(['0', '0'])
 })
 
-it('tells how many hashes wait', async () => {
-  const hashes = Array.from({ length: 6 }, () => app.passwords.hash(ADMIN.strPwd))
+it('counts the waiting password hashes', async () => {
+  const hashes = Array.from({ length: 20 }, () => app.passwords.hash(ADMIN.strPwd))
   expect(Number((await read()).get('llavero_password_hashes_waiting'))).toBeGreaterThanOrEqual(2)
   await Promise.all(hashes)
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')
@@ -69,7 +69,7 @@ it('measures requests in seconds', async () => {
   await call('POST', '/api/auth/login', { ...ADMIN, captchaToken: 'humano' })
   const metrics = await read()
   const login = 'method="POST",route="/api/auth/login",status="200",outcome="done"'
-  // A hash takes some hundredths of a second.
+  // A login takes at least as long as its password hash, some hundredths of a second.
   const sum = Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
   expect(sum).toBeGreaterThan(0.01)
   expect(sum).toBeLessThan(10)

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest
 import { migrate } from '../src/database/migrations.js'
 import { databaseUrl } from './postgres.js'
 
-/** The files of a folder of sql/: their names and texts, in the order of the names. */
+/** Reads the files of a folder of sql/; returns their names and texts in the order of the names. */
 async function readSql(folder: string): Promise<[name: string, text: string][]> {
   const url = new URL(`../sql/${folder}/`, import.meta.url)
   const names = (await readdir(url)).sort()
@@ -15,7 +15,7 @@ const migrations = await readSql('migrations')
 const functions = [...(await readSql('functions')), ...(await readSql('transactions'))]
 const MIGRATIONS = migrations.map(([name]) => name)
 
-/** The names of the functions that a file creates. */
+/** Returns the names of the functions that a file creates. */
 const createdIn = (text: string) =>
   [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)].map(([, name]) => name ?? '')
 
@@ -46,7 +46,7 @@ it('applies every migration once, in order, and returns their names', async () =
   expect(rows.map(({ nombre }) => nombre)).toEqual(MIGRATIONS)
 })
 
-it('lets those that start together wait for one another, however long', async () => {
+it('waits for a migration by another replica, longer than statement_timeout', async () => {
   const [holder, one, other] = [open(), open(), open()]
   for (const sql of [one, other]) await sql`set statement_timeout = 200`
   const ended: string[] = []
@@ -62,7 +62,7 @@ it('lets those that start together wait for one another, however long', async ()
   expect(ended).toEqual(['holder', 'migrate'])
 })
 
-it('leaves nothing behind when it fails', async () => {
+it('rolls everything back when a migration fails', async () => {
   const sql = open()
   await sql`create table usuario ()`
   await expect(migrate(sql)).rejects.toThrow('relation "usuario" already exists')
@@ -70,14 +70,14 @@ it('leaves nothing behind when it fails', async () => {
 })
 
 describe('the functions', () => {
-  /** Every version of a row of the catalogue has another `xmin`. */
+  /** Reads each function's name and its `xmin`, which changes whenever the function is replaced. */
   const readCatalogue = (sql: Sql) => sql`
     select proname, xmin::text as version from pg_proc
     where pronamespace = 'public'::regnamespace order by 1, 2
   `
   const isSistema = (sql: Sql) => sql`select is_modulo_de_sistema('USUARIO') as si`
 
-  /** Makes another function of is_modulo_de_sistema, as a release of that version would. */
+  /** Replaces is_modulo_de_sistema as a release of that version would. */
   const makeAs = (sql: Sql, version: string) =>
     sql.unsafe(`
       create or replace function is_modulo_de_sistema(p_nombre text) returns boolean
@@ -86,12 +86,12 @@ describe('the functions', () => {
         is 'llavero ${version} is_modulo_de_sistema.sql 0123456789abcdef';
     `)
 
-  it('are one for each file, with the name of the file', () => {
+  it('have one file each, which has their name', () => {
     const named = functions.map(([name]) => [name.replace('.sql', '')])
     expect(functions.map(([, text]) => createdIn(text))).toEqual(named)
   })
 
-  it('are those of the files, once each, and no others', async () => {
+  it('are exactly those that the files create', async () => {
     const sql = open()
     await migrate(sql)
     const rows = await sql<{ name: string }[]>`
@@ -106,7 +106,7 @@ describe('the functions', () => {
     )
   })
 
-  it('stay untouched when their text has not changed', async () => {
+  it('are not replaced when their text has not changed', async () => {
     const sql = open()
     await migrate(sql)
     const before = await readCatalogue(sql)
@@ -114,7 +114,7 @@ describe('the functions', () => {
     expect(await readCatalogue(sql)).toEqual(before)
   })
 
-  it('are created again when somebody has dropped them', async () => {
+  it('are created again when they have been dropped', async () => {
     const sql = open()
     await migrate(sql)
     await sql`drop function is_modulo_de_sistema`
@@ -122,7 +122,7 @@ describe('the functions', () => {
     expect(await isSistema(sql)).toEqual([{ si: true }])
   })
 
-  it('are applied again without their comments, and no others are', async () => {
+  it('are replaced when they have no comment with a checksum, and others are not', async () => {
     const sql = open()
     await migrate(sql)
     const before = await readCatalogue(sql)
@@ -134,7 +134,7 @@ describe('the functions', () => {
     expect((await readCatalogue(sql)).filter(others)).toEqual(before.filter(others))
   })
 
-  it('replace those of an older release, and not those of a newer one', async () => {
+  it('replace those of an older release but not those of a newer one', async () => {
     const sql = open()
     await migrate(sql)
     const file = new URL('../package.json', import.meta.url)
@@ -153,7 +153,7 @@ describe('the functions', () => {
     }
   })
 
-  it('stay when they are of an older release and have no file any more', async () => {
+  it('are kept when they belong to an older release and have no file', async () => {
     const sql = open()
     await migrate(sql)
     await sql`create function antigua() returns integer language sql as 'select 1'`
@@ -162,7 +162,7 @@ describe('the functions', () => {
     expect(await sql`select antigua()`).toEqual([{ antigua: 1 }])
   })
 
-  it('are left alone when the database has a migration of a newer release', async () => {
+  it('are left unchanged when the database has a migration of a newer release', async () => {
     const sql = open()
     await migrate(sql)
     await sql`drop function is_modulo_de_sistema`

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { DELETED, successFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { B } from './endpoints.js'
 
 const { call, readLog, sql } = await testApp()
 
@@ -18,14 +18,14 @@ await sql`
 `
 await sql`alter table modulo alter id restart with 18`
 
-it('GET /api/modulo pages by 5, the newest first', async () => {
+it('GET /api/modulo returns pages of 5, in descending order of ids', async () => {
   expect(ids((await get('/api/modulo')).data)).toEqual([17, 16, 15, 14, 13])
   expect(ids((await get('/api/modulo?page=2')).data)).toEqual([12, 11, 10, 9, 8])
   const last = await get('/api/modulo?page=4')
   expect([ids(last.data), last.totalPages]).toEqual([[2, 1], 4])
 })
 
-it('GET /api/modulo filters before it pages and counts', async () => {
+it('GET /api/modulo counts and pages only the modules that match the search', async () => {
   const path = `/api/modulo?search=${encodeURIComponent('almacén')}`
   const first = await get(path)
   expect([ids(first.data), first.totalPages]).toEqual([[16, 14, 12, 10, 8], 2])
@@ -33,7 +33,7 @@ it('GET /api/modulo filters before it pages and counts', async () => {
   expect([ids(second.data), second.totalPages]).toEqual([[6], 2])
 })
 
-it('names are the same whatever their case, and may be kept', async () => {
+it('refuses a name that differs in case only, and lets a module keep its own', async () => {
   const { body } = await call('POST', '/api/modulo', { strNombreModulo: 'órdenes' })
   expect(body).toEqual({ success: true, data: { id: 18, strNombreModulo: 'ÓRDENES' } })
   const again = await call('POST', '/api/modulo', { strNombreModulo: 'Órdenes' })
@@ -46,7 +46,7 @@ it('names are the same whatever their case, and may be kept', async () => {
   expect(kept.body).toEqual(body)
 })
 
-it('are found by their names in any case and any script', async () => {
+it('finds modules by a part of their name in any case and script', async () => {
   for (const nombre of ['français', 'œuvre', 'склад', 'straße']) {
     const { body } = await call('POST', '/api/modulo', { strNombreModulo: nombre })
     for (const search of [nombre, nombre.toUpperCase(), nombre.slice(1, -1)]) {
@@ -57,7 +57,7 @@ it('are found by their names in any case and any script', async () => {
   }
 })
 
-it('of many equal names at once one is created', async () => {
+it('creates one module when ten with the same name are sent at once', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => call('POST', '/api/modulo', { strNombreModulo: 'única' })),
   )
@@ -65,9 +65,9 @@ it('of many equal names at once one is created', async () => {
   expect((await get(`/api/modulo?search=${encodeURIComponent('única')}`)).data).toHaveLength(1)
 })
 
-it('names are counted as they are stored', async () => {
+it('limits a name to 255 characters in upper case', async () => {
   const create = (strNombreModulo: string) => call('POST', '/api/modulo', { strNombreModulo })
-  // In upper case, two letters.
+  // The letter ß becomes two letters in upper case.
   expect((await create('ß'.repeat(128))).body).toEqual({
     success: false,
     message: 'El campo strNombreModulo no puede superar los 255 caracteres',
@@ -78,11 +78,7 @@ it('names are counted as they are stored', async () => {
 })
 
 describe('DELETE /api/modulo/:id', () => {
-  const remove = async (id: unknown) => {
-    const { status, body } = await call('DELETE', `/api/modulo/${id}`)
-    return { status, body }
-  }
-  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
+  const remove = async (id: unknown) => withoutHeaders(await call('DELETE', `/api/modulo/${id}`))
   const create = async (strNombreModulo: string) =>
     (await call('POST', '/api/modulo', { strNombreModulo })).body.data.id
   const replace = (idPerfil: number, ...idModulos: number[]) =>
@@ -91,33 +87,33 @@ describe('DELETE /api/modulo/:id', () => {
       permisos: idModulos.map((idModulo) => ({ idModulo, bitConsulta: true })),
     })
 
-  it('deletes a module with its records', async () => {
+  it('deletes a module with its permission records, and answers the same again', async () => {
     const id = await create('fugaz')
     await replace(1, id)
-    for (const _again of [1, 2]) expect(await remove(id)).toEqual(ELIMINADO)
+    for (const _again of [1, 2]) expect(await remove(id)).toEqual(DELETED)
     expect((await get('/api/permisos/por-perfil/1')).data).toEqual([])
   })
 
   it.each([
     ['x', 'ID de módulo inválido.'],
     [4, 'No se puede eliminar un módulo del sistema.'],
-  ])('refuses %s', async (id, message) => {
-    expect(await remove(id)).toEqual(B(200, message))
+  ])('answers success false for the id %s', async (id, message) => {
+    expect(await remove(id)).toEqual(successFailure(200, message))
   })
 
-  it('does not deadlock with replaces that name the module', async () => {
+  it('does not deadlock with matrices that name the module', async () => {
     const { body } = await call('POST', '/api/perfil', { strNombrePerfil: 'otro' })
     const id = await create('disputado')
     const [deleted] = await Promise.all([
       remove(id),
       ...Array.from({ length: 24 }, (_, i) => replace(i % 2 ? body.data.id : 1, id, 2)),
     ])
-    expect(deleted).toEqual(ELIMINADO)
+    expect(deleted).toEqual(DELETED)
     expect(readLog()).not.toContain('deadlock')
   })
 })
 
-it('is renamed and deleted within the time limit, whoever has records for it', async () => {
+it('renames and deletes a module that 40,000 profiles have records for', async () => {
   const { data } = (await call('POST', '/api/modulo', { strNombreModulo: 'de todos' })).body
   await sql`insert into perfil ("strNombrePerfil") select n from generate_series(1, 40000) n`
   await sql`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")

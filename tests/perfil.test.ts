@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { A, ALL, usuario } from './endpoints.js'
+import { ALL, endpoint, usuario } from './endpoints.js'
 
 const { call, sql } = await testApp()
 
@@ -22,14 +23,14 @@ describe('GET /api/perfil', () => {
     await sql`alter table perfil alter id restart with 14`
   })
 
-  it('pages by 5, the newest first', async () => {
+  it('returns pages of 5, in descending order of ids', async () => {
     expect(ids((await get('/api/perfil')).data)).toEqual([13, 12, 11, 10, 9])
     expect(ids((await get('/api/perfil?page=2')).data)).toEqual([8, 7, 6, 5, 4])
     const last = await get('/api/perfil?page=3')
     expect([ids(last.data), last.totalPages]).toEqual([[3, 2, 1], 3])
   })
 
-  it('filters before it pages and counts', async () => {
+  it('counts and pages only the profiles that match the filters', async () => {
     const search = encodeURIComponent('ÁREA')
     const areas = await get(`/api/perfil?search=${search}&page=2`)
     expect([ids(areas.data), areas.totalPages]).toEqual([[2], 2])
@@ -64,7 +65,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   const permisos = async (idPerfil = id) =>
     (await get(`/api/permisos/por-perfil/${idPerfil}`)).data as { idModulo: number }[]
 
-  it('raised: one record for every module, all flags true, and no other', async () => {
+  it('replaces the records by one for each module with every flag when it is set', async () => {
     const before = await permisos(1)
     await change(true)
     expect(await permisos()).toEqual(
@@ -78,7 +79,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos(1)).toEqual(before)
   })
 
-  it('lowered: no record is left', async () => {
+  it('deletes all records of the profile when it is cleared', async () => {
     await change(true)
     const others = await permisos(1)
     await change(false)
@@ -86,7 +87,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos(1)).toEqual(others)
   })
 
-  it('the same as before, either way: the records stay', async () => {
+  it('leaves the records unchanged when it stays the same', async () => {
     const before = await permisos()
     await change(false)
     expect(await permisos()).toEqual(before)
@@ -101,7 +102,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos()).toEqual(matrix)
   })
 
-  it('changes nothing at all when the records cannot be written', async () => {
+  it('changes neither profile nor records when a record cannot be written', async () => {
     const before = await permisos()
     await sql`alter table permisos_perfil add constraint roto check ("idModulo" <> 4) not valid`
     const { status, body } = await call('PUT', `/api/perfil/${id}`, {
@@ -109,22 +110,19 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
       bitAdministrador: true,
     })
     await sql`alter table permisos_perfil drop constraint roto`
-    const message = 'Ocurrió un error interno al actualizar el perfil'
-    expect({ status, body }).toEqual({ status: 500, body: { statusCode: 500, message } })
+    expect({ status, body }).toEqual(endpoint('PUT /api/perfil/:id').unexpected)
     expect(await permisos()).toEqual(before)
     expect((await get('/api/perfil/list')).data).toContainEqual({ id, strNombrePerfil: 'Ventas' })
   })
 })
 
 describe('POST and DELETE /api/perfil', () => {
-  const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
   const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
-    const answer = await call(method, path, body)
-    return { status: answer.status, body: answer.body }
+    return withoutHeaders(await call(method, path, body))
   }
   const create = async (body: object) => (await send('POST', '/api/perfil', body)).body.data
 
-  it('creates a profile, an administrator with every module', async () => {
+  it('creates a profile, with every flag on every module when it is an administrator', async () => {
     const id = expect.any(Number)
     const otro = { strNombrePerfil: 'otro', bitAdministrador: false }
     expect(await create({ strNombrePerfil: 'otro' })).toEqual({ ...otro, id })
@@ -144,23 +142,27 @@ describe('POST and DELETE /api/perfil', () => {
       { strNombrePerfil: 'x', bitAdministrador: 'true' },
       'El campo bitAdministrador debe ser booleano',
     ],
-  ])('refuses %j', async (body, message) => {
-    expect(await send('POST', '/api/perfil', body)).toEqual(A(400, message))
+  ])('answers 400 to %j', async (body, message) => {
+    expect(await send('POST', '/api/perfil', body)).toEqual(statusFailure(400, message))
   })
 
-  it('deletes a profile with its records, unless users have it', async () => {
+  it('deletes a profile with its records, and answers 409 while users have it', async () => {
     const { id } = await create({ strNombrePerfil: 'fugaz' })
     await call('POST', '/api/permisos', { idPerfil: id, idModulo: 3 })
     const user = await call('POST', '/api/usuario', usuario('ana', { idPerfil: id }))
     const url = `/api/perfil/${id}`
-    expect(await send('DELETE', url)).toEqual(A(409, 'El perfil está asignado a usuarios'))
+    expect(await send('DELETE', url)).toEqual(
+      statusFailure(409, 'El perfil está asignado a usuarios'),
+    )
     await call('DELETE', `/api/usuario/${user.body.data.id}`)
-    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(ELIMINADO)
+    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(DELETED)
     expect((await get(`/api/permisos/por-perfil/${id}`)).data).toEqual([])
-    expect(await send('DELETE', '/api/perfil/x')).toEqual(A(400, 'ID de perfil inválido'))
+    expect(await send('DELETE', '/api/perfil/x')).toEqual(
+      statusFailure(400, 'ID de perfil inválido'),
+    )
   })
 
-  it('leaves no user without a profile when both are asked for at once', async () => {
+  it('never deletes a profile that a user gets at the same moment', async () => {
     const perfiles = await Promise.all(
       Array.from({ length: 16 }, (_, i) => create({ strNombrePerfil: `fugaz ${i}` })),
     )
@@ -179,8 +181,8 @@ describe('POST and DELETE /api/perfil', () => {
   })
 })
 
-// The last: nobody is an administrator after it.
-it('clears the flag of the last administrator profile as well', async () => {
+// This test comes last because no administrator is left after it.
+it('clears the flag even on the last administrator profile', async () => {
   const perfil = { strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false }
   const answer = await call('PUT', '/api/perfil/1', perfil)
   expect(answer).toMatchObject({ status: 200, body: { data: { id: 1, ...perfil } } })

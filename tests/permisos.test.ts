@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
+import { FLAGS } from './endpoints.js'
 
 const { call, sql } = await testApp()
 await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
@@ -14,16 +16,15 @@ const get = async (path: string) => {
 }
 const insert = (...keys: [idPerfil: number, idModulo: number][]) =>
   sql`insert into permisos_perfil ${sql(keys.map(([idPerfil, idModulo]) => ({ idPerfil, idModulo })))}`
-const GRANTS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle'] as const
 const flags = (granted: number) =>
-  Object.fromEntries(GRANTS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
+  Object.fromEntries(FLAGS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
 
 describe('GET /api/permisos', () => {
-  it('has one page when there is nothing', async () => {
+  it('answers totalPages 1 when there is no record', async () => {
     expect(await get('/api/permisos')).toEqual({ success: true, data: [], totalPages: 1 })
   })
 
-  it('pages by 5 in the order of ids, whatever was changed last', async () => {
+  it('returns pages of 5 in ascending order of ids', async () => {
     for (const idPerfil of [2, 3]) for (let m = 1; m <= 6; m++) await insert([idPerfil, m])
     await call('PUT', '/api/permisos/2', { idPerfil: 2, idModulo: 9, bitConsulta: true })
     const pages = await Promise.all([1, 2, 3].map((page) => get(`/api/permisos?page=${page}`)))
@@ -46,8 +47,8 @@ describe('GET /api/permisos', () => {
   })
 })
 
-it('each flag is kept in its own place', async () => {
-  for (const bit of GRANTS.keys()) {
+it('stores each of the five flags under its own name', async () => {
+  for (const bit of FLAGS.keys()) {
     const record = { idPerfil: 2, idModulo: bit + 1, ...flags(1 << bit) }
     const { body } = await call('POST', '/api/permisos', record)
     expect(body).toEqual({ success: true, data: { id: bit + 1, ...record } })
@@ -57,24 +58,17 @@ it('each flag is kept in its own place', async () => {
   }
 })
 
-it('a deleted record is gone, and its neighbours are not', async () => {
+it('deletes one record, and answers the same again', async () => {
   await insert([2, 1], [2, 2])
   for (let times = 0; times < 2; times++) {
-    const { status, body } = await call('DELETE', '/api/permisos/1')
-    const message = 'Eliminado correctamente'
-    expect({ status, body }).toEqual({ status: 200, body: { success: true, message } })
+    expect(withoutHeaders(await call('DELETE', '/api/permisos/1'))).toEqual(DELETED)
   }
   expect((await get('/api/permisos')).data.map(({ id }: { id: number }) => id)).toEqual([2])
 })
 
 describe('POST /api/permisos/guardar-matriz', () => {
-  const DONE = {
-    status: 200,
-    body: { success: true, message: 'Matriz actualizada correctamente' },
-  }
   const save = async (body: object) => {
-    const { status, body: answer } = await call('POST', '/api/permisos/guardar-matriz', body)
-    return { status, body: answer }
+    return withoutHeaders(await call('POST', '/api/permisos/guardar-matriz', body))
   }
   const matrix = async (idPerfil: number) =>
     (await get(`/api/permisos/por-perfil/${idPerfil}`)).data.map(
@@ -83,9 +77,9 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
   beforeEach(() => insert([2, 1], [2, 2], [3, 1]))
 
-  it('replaces the records of that profile alone', async () => {
+  it('replaces the records of one profile and of no other', async () => {
     const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flags(1 << bit) }))
-    expect(await save({ idPerfil: 2, permisos })).toEqual(DONE)
+    expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
     expect(await matrix(2)).toEqual(permisos)
     expect(await matrix(3)).toEqual([{ idModulo: 1, ...flags(0) }])
   })
@@ -96,28 +90,34 @@ describe('POST /api/permisos/guardar-matriz', () => {
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
   })
 
-  it('ignores unknown keys of an entry, whatever they are', async () => {
+  it('ignores unknown keys of an entry, even unreadable ones', async () => {
     const unknown = { '\0': 'a\0b', '\ud800': '\ud800', id: 7, idPerfil: 3 }
-    expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(DONE)
+    expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(
+      MATRIX_REPLACED,
+    )
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(0) }])
   })
 
   it.each([
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
-  ])('writes nothing at all for %s', async (_, permisos) => {
-    // A row that was deleted in vain bears its transaction, one inserted in vain takes room.
+  ])('answers 500 and writes no row version for %s', async (_, permisos) => {
+    // A deletion that is rolled back leaves its mark in xmax, an insertion makes the table larger.
     const stored = () => sql`select ctid, xmin, xmax, id, pg_relation_size('permisos_perfil')
       from permisos_perfil order by id`
     const before = await stored()
-    const body = { statusCode: 500, message: 'Error al guardar en base de datos' }
-    expect(await save({ idPerfil: 2, permisos })).toEqual({ status: 500, body })
+    expect(await save({ idPerfil: 2, permisos })).toEqual(
+      statusFailure(500, 'Error al guardar en base de datos'),
+    )
     expect(await stored()).toEqual(before)
   })
 
-  it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])('%j deletes them', async (body) => {
-    expect(await save({ idPerfil: 2, ...body })).toEqual(DONE)
-    expect(await matrix(2)).toEqual([])
-    expect(await matrix(3)).toHaveLength(1)
-  })
+  it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])(
+    'deletes all records of the profile for %j',
+    async (body) => {
+      expect(await save({ idPerfil: 2, ...body })).toEqual(MATRIX_REPLACED)
+      expect(await matrix(2)).toEqual([])
+      expect(await matrix(3)).toHaveLength(1)
+    },
+  )
 })

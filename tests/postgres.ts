@@ -9,7 +9,7 @@ import { startPostgres } from '../src/dev/postgres.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server's own database, to make others from. */
+    /** The URL of the server's default database. */
     serverUrl: string
     /** The name of the migrated database that every test file clones. */
     template: string
@@ -23,9 +23,8 @@ interface Server {
 }
 
 /**
- * One throwaway PostgreSQL for the whole run: TEST_DATABASE_URL, else a container, else the
- * embedded server. Migrated once into a template database of C locale, the hardest one to get
- * upper case right in.
+ * Starts one PostgreSQL for the whole run and migrates a template database in it. The template has
+ * the locale C, in which PostgreSQL's own upper() changes ASCII letters alone.
  */
 export default async function setup(project: TestProject) {
   const server = await startServer()
@@ -49,7 +48,7 @@ export default async function setup(project: TestProject) {
   }
 }
 
-/** The same server's address with another database. */
+/** Returns the URL of another database on the same server. */
 export function databaseUrl(serverUrl: string, database: string) {
   const url = new URL(serverUrl)
   url.pathname = `/${database}`
@@ -61,7 +60,7 @@ async function withSql<T>(url: string, use: (sql: postgres.Sql) => Promise<T>) {
   return use(sql).finally(() => sql.end())
 }
 
-/** TEST_DATABASE_URL, else a container, else the embedded server. */
+/** Uses TEST_DATABASE_URL if it is set, else starts a container, else the embedded server. */
 export async function startServer(): Promise<Server> {
   const given = process.env.TEST_DATABASE_URL
   if (given) return { name: 'TEST_DATABASE_URL', url: given, stop: async () => {} }
@@ -69,7 +68,7 @@ export async function startServer(): Promise<Server> {
 }
 
 async function startContainer(): Promise<Server> {
-  // Here, so that the test files, which need this file's addresses alone, do not load it too.
+  // Imported here, because the test files import this module for its addresses alone.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
   await getContainerRuntimeClient()
   const container = await new GenericContainer('postgres:17-alpine')

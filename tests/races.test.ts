@@ -2,12 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
+import { FLAGS, type Flag, type Method } from './endpoints.js'
 
-/** How often each race is run; 400 find a gap of a millisecond. */
+// A write decides whether the caller may touch a row, and then touches it. These tests create the
+// row in between: the write must treat it as a row that does not exist. The attacker guesses the id
+// from the table's sequence and sends a write about it, and an administrator creates a row that the
+// attacker may not touch: a profile that holds more, or something that belongs to one.
+//
+// The first group tests each attack once and exactly. It replaces the SQL function that decides by
+// one that stops after its decision until the test releases an advisory lock. The row is created
+// meanwhile. The attacker must then get the answer for an unknown id and leave the row untouched.
+//
+// The second group tests each attack RACE_ROUNDS times with the functions as they are, over two
+// replicas: the attacker repeats the request until the row has been created at a random moment.
+
+/** How many times the second group runs each attack; 400 find a gap of a millisecond. */
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 40)
-const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
-/** Any number that nobody else locks. */
+/** The key of the advisory lock at which the attacker's write stops. */
 const PAUSE = 11
 
 const replicas = [await testApp()]
@@ -19,8 +32,8 @@ afterAll(() => sql.end())
 let world: Awaited<ReturnType<typeof makeWorld>>
 
 /**
- * The attacker's profile may do everything with the four system modules and is no administrator;
- * `debil` holds nothing, `fuerte` what the attacker's does not.
+ * Inserts the attacker, whose profile has every flag on the four system modules but is not an
+ * administrator; the profile `debil`, which has none; and `fuerte`, which has every flag on AJENO.
  */
 async function makeWorld() {
   const insertPerfil = (nombre: string) =>
@@ -46,13 +59,13 @@ const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as
 const insertModulo = (nombre: string) =>
   idOf(sql`insert into modulo ("strNombreModulo") values (${nombre}) returning id`)
 
-const record = (idPerfil: number, idModulo: number, flags: string[]) => ({
+const record = (idPerfil: number, idModulo: number, flags: Flag[]) => ({
   idPerfil,
   idModulo,
   ...Object.fromEntries(FLAGS.map((flag) => [flag, flags.includes(flag)])),
 })
 
-/** With the administrator's password. */
+/** Inserts a user with the administrator's password and returns the id. */
 const insertUsuario = (nombre: string, idPerfil: number) =>
   idOf(sql`
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
@@ -86,17 +99,16 @@ const createModulo = () =>
 interface Attack {
   name: string
   table: 'perfil' | 'permisos_perfil' | 'usuario' | 'modulo'
-  /** What an administrator makes meanwhile; gives its id. */
+  /** Creates the row that the attacker may not touch; resolves to its id. */
   create: () => Promise<number>
-  /** What the attacker sends about the id that comes next. */
-  request: (id: number) => ['POST' | 'PUT' | 'DELETE', string, object | undefined]
-  /** What the attacker is told of an id that nobody has. */
-  unknown: object
+  /** Returns the attacker's request about the id that the row will get. */
+  request: (id: number) => [Method, string, object | undefined]
+  /** The answer to that request when no row has the id. */
+  unknown: Answer
 }
 
-const FAILED = (message: string, statusCode = 500) => ({ statusCode, message })
-const DELETED = { success: true, message: 'Eliminado correctamente' }
-const NO_PERFIL = FAILED('El perfil indicado no existe')
+const NO_PERFIL = statusFailure(500, 'El perfil indicado no existe')
+const NOT_CHANGED: Answer = { status: 200, body: { success: true } }
 
 const ATTACKS: Attack[] = [
   {
@@ -118,7 +130,7 @@ const ATTACKS: Attack[] = [
     table: 'perfil',
     create: createAdministrador,
     request: (idPerfil) => ['POST', '/api/permisos/guardar-matriz', { idPerfil }],
-    unknown: { success: true, message: 'Matriz actualizada correctamente' },
+    unknown: MATRIX_REPLACED,
   },
   {
     name: 'replaces the matrix of a new profile',
@@ -129,7 +141,7 @@ const ATTACKS: Attack[] = [
       '/api/permisos/guardar-matriz',
       { idPerfil, permisos: [{ idModulo: world.libre }] },
     ],
-    unknown: FAILED('Error al guardar en base de datos'),
+    unknown: statusFailure(500, 'Error al guardar en base de datos'),
   },
   {
     name: 'deletes a new profile',
@@ -150,14 +162,14 @@ const ATTACKS: Attack[] = [
     table: 'permisos_perfil',
     create: createRecord,
     request: (id) => ['PUT', `/api/permisos/${id}`, record(world.debil, world.libre, [])],
-    unknown: FAILED('Permiso no encontrado', 404),
+    unknown: statusFailure(404, 'Permiso no encontrado'),
   },
   {
     name: 'takes over a new user of a stronger profile',
     table: 'usuario',
     create: createUsuario,
     request: (id) => ['PUT', `/api/usuario/${id}`, usuario(world.debil)],
-    unknown: { success: true },
+    unknown: NOT_CHANGED,
   },
   {
     name: 'deletes a new user of a stronger profile',
@@ -178,30 +190,40 @@ const ATTACKS: Attack[] = [
     table: 'modulo',
     create: createModulo,
     request: (id) => ['PUT', `/api/modulo/${id}`, { strNombreModulo: `ROBADO ${++turn}` }],
-    unknown: { success: true },
+    unknown: NOT_CHANGED,
   },
 ]
 
-/** The id that the next row of a table gets. */
+/** Returns the id that the next row of a table will get. */
 async function nextId(table: Attack['table']) {
   const sequence = sql(`${table}_id_seq`)
   const [row] = await sql`select last_value + is_called::integer as id from ${sequence}`
   return Number(row?.id)
 }
 
-/** What an attack could have changed of what is made. */
-const OUTLINES = {
-  perfil: sql`select "bitAdministrador", "numPermisos",
-    (select count(*) from usuario where "idPerfil" = perfil.id) as usuarios from perfil`,
-  permisos_perfil: sql`select "idPerfil", "idModulo", "bitEditar" from permisos_perfil`,
-  usuario: sql`select "idPerfil", "strNombreUsuario" like 'nuevo%' as nombrado from usuario`,
-  modulo: sql`select "strNombreModulo" like 'NUEVO%' as nombrado,
-    (select count(*) from permisos_perfil where "idModulo" = modulo.id) as registros from modulo`,
+/** For each table, the SQL expressions that an attack on one of its rows would change. */
+const ATTACKED_VALUES = {
+  perfil: `
+    "bitAdministrador", "numPermisos",
+    (select count(*) from usuario where "idPerfil" = perfil.id) as usuarios
+  `,
+  permisos_perfil: '"idPerfil", "idModulo", "bitEditar"',
+  usuario: `"idPerfil", "strNombreUsuario" like 'nuevo%' as nombrado`,
+  modulo: `
+    "strNombreModulo" like 'NUEVO%' as nombrado,
+    (select count(*) from permisos_perfil where "idModulo" = modulo.id) as registros
+  `,
 }
-const outline = async (table: Attack['table'], id: number) =>
-  (await sql`${OUTLINES[table]} where id = ${id}`)[0]
 
-/** On connections of their own. */
+/** Returns what an attack on the row would have changed; undefined when the row does not exist. */
+async function readAttacked(table: Attack['table'], id: number) {
+  const [row] = await sql`
+    select ${sql.unsafe(ATTACKED_VALUES[table])} from ${sql(table)} where id = ${id}
+  `
+  return row
+}
+
+/** Connections for locks, which wait for nothing that the tests' own queries hold. */
 const holder = postgres(config.DATABASE_URL.url, { max: 2 })
 
 beforeAll(async () => {
@@ -209,9 +231,9 @@ beforeAll(async () => {
   return () => holder.end()
 })
 
-describe('what comes to be while a write is decided is unknown to it', () => {
+describe('a row that is created after a write was decided does not exist for that write', () => {
   beforeAll(async () => {
-    // The attacker's write stops after the decision for as long as a test holds the lock.
+    // An administrator's write has no limit and does not stop.
     await holder.unsafe(`
       alter function refuse_beyond(integer[], integer) rename to refuse_beyond_at_once;
       create function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
@@ -231,32 +253,36 @@ describe('what comes to be while a write is decided is unknown to it', () => {
 
   it.each(ATTACKS)('$name', async ({ table, create, request, unknown }) => {
     const id = await nextId(table)
-    let answer: Promise<{ body: unknown }> | undefined
+    let answer: Promise<Answer> | undefined
     let created: unknown
     await holder.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(${PAUSE})`
       let isAnswered = false
-      answer = call(...request(id), { token: world.token }).finally(() => {
-        isAnswered = true
-      })
+      answer = call(...request(id), { token: world.token })
+        .then(withoutHeaders)
+        .finally(() => {
+          isAnswered = true
+        })
       while (!isAnswered && !(await isWaitedFor(PAUSE))) await sleep(5)
       expect(await create()).toBe(id)
-      created = await outline(table, id)
+      created = await readAttacked(table, id)
     })
-    expect((await answer)?.body).toEqual(unknown)
-    expect(await outline(table, id)).toEqual(created)
+    expect(await answer).toEqual(unknown)
+    expect(await readAttacked(table, id)).toEqual(created)
   })
 })
 
-const isWaitedFor = async (lock: number) =>
-  (
-    await holder`select from pg_locks where locktype = 'advisory' and objid = ${lock}
-      and not granted`
-  ).length > 0
+/** Whether a session waits for the advisory lock with this key. */
+async function isWaitedFor(key: number) {
+  const rows = await holder`
+    select from pg_locks where locktype = 'advisory' and objid = ${key} and not granted
+  `
+  return rows.length > 0
+}
 
-describe(`what comes to be beside an attack on its id, ${ROUNDS} times`, () => {
+describe(`a row that is created beside ${ROUNDS} attacks on its id stays untouched`, () => {
   it.each(ATTACKS)('$name', { timeout: 300_000 }, async ({ table, create, request }) => {
-    const untouched = await outline(table, await create())
+    const untouched = await readAttacked(table, await create())
     let touched = 0
     for (let round = 0; round < ROUNDS; round++) {
       const id = await nextId(table)
@@ -269,13 +295,13 @@ describe(`what comes to be beside an attack on its id, ${ROUNDS} times`, () => {
       expect(await create()).toBe(id)
       isCreated = true
       await Promise.all(attacks)
-      if (!isDeepStrictEqual(await outline(table, id), untouched)) touched += 1
+      if (!isDeepStrictEqual(await readAttacked(table, id), untouched)) touched += 1
     }
     expect(touched).toBe(0)
   })
 })
 
-it('of two logouts at the same time one ends the session, and the other finds it ended', async () => {
+it('answers 200 to one of two simultaneous logouts, and 401 to the other', async () => {
   const id = await insertUsuario('saliente', world.debil)
   const token = await login('saliente', ADMIN.strPwd)
   let answers: Promise<{ status: number }[]> | undefined
@@ -289,6 +315,7 @@ it('of two logouts at the same time one ends the session, and the other finds it
   expect(statuses?.toSorted()).toEqual([200, 401])
 })
 
+/** Returns how many sessions of this database wait for a lock. */
 async function countWaiting() {
   const rows = await holder`
     select from pg_stat_activity

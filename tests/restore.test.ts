@@ -9,7 +9,7 @@ const admin = postgres(inject('serverUrl'), { max: 1 })
 const [server] = await admin`select current_setting('server_version_num')::integer / 10000 as major`
 await admin.end()
 const client = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(/\d+/)?.[0]
-/** pg_dump reads no server that is newer than itself. */
+/** pg_dump refuses to dump a server that is newer than itself. */
 const isUsable = Number(client ?? 0) >= server?.major
 
 async function emptied(how: string) {
@@ -23,7 +23,7 @@ async function emptied(how: string) {
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const MIGRATED = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
 
-/** All that is kept but the versions of the maps, which are new where triggers have run. */
+/** Reads all rows, without the versions of the permission maps, which the triggers raise. */
 const content = (sql: postgres.Sql) =>
   Promise.all([
     sql`select id, "strNombrePerfil", "bitAdministrador", "numPermisos" from perfil order by id`,
@@ -34,11 +34,11 @@ const content = (sql: postgres.Sql) =>
   ])
 
 it.skipIf(!isUsable).each([
-  ['all of it into an empty database', WITHOUT_SCHEMA, []],
-  ['its data without triggers', MIGRATED, ['--data-only', '--disable-triggers']],
-  ['its data with triggers', MIGRATED, ['--data-only']],
+  ['schema and data into an empty database', WITHOUT_SCHEMA, []],
+  ['data alone, with triggers disabled', MIGRATED, ['--data-only', '--disable-triggers']],
+  ['data alone, with triggers enabled', MIGRATED, ['--data-only']],
 ])(
-  `a backup is restored whole: %s (pg_dump ${client}, server ${server?.major})`,
+  `restores a backup completely: %s (pg_dump ${client}, server ${server?.major})`,
   async (_, how, options) => {
     const { config, call, sql } = await testApp()
     const perfil = { strNombrePerfil: 'otro', bitAdministrador: true }

@@ -2,14 +2,14 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cloneDatabase } from './app.js'
 
-/** Profiles with records, and how many each has: enough for PostgreSQL to prefer reading them all. */
+/** The number of profiles and of records for each: so many that a sequential scan looks cheap. */
 const PERFILES = 8000
 const RECORDS = 100
 
 const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
 afterAll(() => sql.end())
 
-/** The users, with the ids of their profiles: an administrator, and one who holds all but the flag. */
+/** The ids of an administrator and of a user with every permission, and of their profiles. */
 const ADMIN = 1
 const JEFE = 2
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
     insert into modulo ("strNombreModulo") select n from generate_series(5, ${RECORDS}::integer) as n
   `
   await sql`alter table permisos_perfil set (autovacuum_enabled = false)`
-  // Without its triggers, which would look up each key and count each record.
+  // The triggers are off: they would check each key and count each record.
   await sql`set session_replication_role = replica`
   await sql`
     insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await sql`set session_replication_role = origin`
 })
 
-/** Runs a query and undoes it; returns how many permission records it read. */
+/** Runs a query and rolls it back; returns how many permission records it read. */
 async function countReads(query: (tx: postgres.Sql) => Promise<unknown>) {
   let reads = Number.NaN
   const undo = new Error('undone')
@@ -80,10 +80,10 @@ const usuario = (idPerfil: number) => ({
   idEstadoUsuario: true,
 })
 
-describe('a write by somebody whom no rule limits reads no permission record', () => {
+describe('a write that no rule limits reads no permission record', () => {
   it.each([
-    ['an administrator', actorOf(ADMIN)],
-    ['anybody where the client decides', actorOf(JEFE, { enforced: false })],
+    ['when the caller is an administrator', actorOf(ADMIN)],
+    ['with AUTHORIZATION=client', actorOf(JEFE, { enforced: false })],
   ])('%s', async (_, actor) => {
     const answers = [
       await countReads((tx) => tx`select update_perfil(5, ${tx.json(perfil)}, ${tx.json(actor)})`),
@@ -97,14 +97,14 @@ describe('a write by somebody whom no rule limits reads no permission record', (
   })
 })
 
-describe('a rule reads the records of the profiles that it compares, and no others', () => {
+describe('a rule reads the records of the compared profiles alone', () => {
   const actor = actorOf(JEFE, { modulo: 'USUARIO' })
-  /** Its own, those of the two profiles that are compared with it, and the permission itself. */
+  /** Those of the caller's profile and of the compared ones, and the record of the permission. */
   const MOST = 4 * RECORDS + 1
 
   it.each(['without statistics', 'with statistics'])('%s', async (how) => {
     if (how === 'with statistics') await sql`analyze`
-    // PostgreSQL plans a statement five times with its values before it keeps a plan without.
+    // PostgreSQL may use a generic plan from the sixth execution of a statement on.
     for (let round = 0; round < 8; round += 1) {
       const reads = await countReads(
         (tx) => tx`select update_usuario(5, ${tx.json(usuario(6 + round))}, ${tx.json(actor)})`,
@@ -123,21 +123,21 @@ describe('begin_write', () => {
       ({ code }) => code,
     )
 
-  it('asks for no permission where the endpoint needs none, and for one where it does', async () => {
+  it('checks the permission that the endpoint needs, and none when it needs none', async () => {
     expect(await begin(actorOf(JEFE))).toBe(JEFE)
     expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO' }))).toBe('LL403')
     expect(await begin(actorOf(JEFE, { accion: 'ninguna' }))).toBe('LL403')
     expect(await begin(actorOf(JEFE, { modulo: null, accion: null }))).toBe(JEFE)
   })
 
-  it('refuses a caller of whom it is not told what the endpoint needs', async () => {
+  it('raises LL403 or LL401 when a field of the caller is missing', async () => {
     expect(await begin({ id: JEFE, ver: 0, enforced: true })).toBe('LL403')
     expect(await begin({ id: JEFE, ver: 0 })).toBe('LL403')
     expect(await begin({ id: JEFE, enforced: true })).toBe('LL401')
     expect(await begin({})).toBe('LL401')
   })
 
-  it('does not limit an administrator, nor anybody where the client decides', async () => {
+  it('returns no limit for an administrator, and for nobody with AUTHORIZATION=client', async () => {
     expect(await begin(actorOf(ADMIN, { modulo: 'NINGUNO' }))).toBe(null)
     expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO', enforced: false }))).toBe(null)
   })

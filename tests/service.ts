@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 export type Environment = Record<string, string>
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** Arguments of node: the service as it is written, and as it is compiled. */
+/** The arguments with which Node runs the service from its source and compiled. */
 const SOURCE = ['--import', 'tsx', 'src/server.ts']
 export const COMPILED = ['dist/server.js']
 
-/** What the service does not start without, beside a database. */
+/** The variables without a default, except DATABASE_URL. */
 export const SECRETS = {
   JWT_SECRET: 'un-secreto-de-firma-de-36-caracteres',
   CAPTCHA_SECRET: 'secreto-del-captcha',
@@ -20,7 +20,7 @@ export const SECRETS = {
 
 const children: ChildProcess[] = []
 
-/** Kills what is left of the processes that were launched; for `afterEach` or `afterAll`. */
+/** Kills the launched processes that still run; for `afterEach` or `afterAll`. */
 export async function killAll() {
   for (const child of children.splice(0)) {
     if (child.exitCode !== null || child.signalCode !== null) continue
@@ -29,7 +29,7 @@ export async function killAll() {
   }
 }
 
-/** The service as a process with this environment and nothing else in it. */
+/** Starts the service as a process whose environment has these variables and PATH alone. */
 export function launch(env: Environment, program = SOURCE) {
   const child = spawn(process.execPath, program, {
     cwd: ROOT,
@@ -42,7 +42,7 @@ export function launch(env: Environment, program = SOURCE) {
     log += chunk
   })
   const stderr = text(child.stderr)
-  // Both pipes at their end, and not the process alone: all that it said is there then.
+  // At `close` both pipes have ended, so that stdout and stderr are complete.
   const ended = once(child, 'close').then(async ([code, signal]) => ({
     code,
     signal,
@@ -57,8 +57,8 @@ export function launch(env: Environment, program = SOURCE) {
 }
 
 /**
- * The same, with the secrets that it needs and on a free port, once it listens on `address`; `env`
- * names the database and whatever else. Throws when it ends before that.
+ * Starts the service with SECRETS and `env` on a free port, and resolves once it listens on
+ * `address`. Throws when the process ends before that.
  */
 export async function start(env: Environment, program = SOURCE) {
   const { ended, ...launched } = launch(

@@ -2,7 +2,7 @@ import type { testApp } from './app.js'
 
 let made = 0
 
-/** Adds `count` users to the administrator's profile; returns the ids and a token for each. */
+/** Inserts `count` users with the administrator's profile; returns an id and a token for each. */
 export async function addSessions({ app }: Awaited<ReturnType<typeof testApp>>, count: number) {
   made += 1
   const users = await app.sql<{ id: number; idPerfil: number; nombre: string }[]>`

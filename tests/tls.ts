@@ -1,4 +1,4 @@
-/** A certificate of its own making for `localhost`, and its key: for servers of the tests alone. */
+/** A self-signed certificate for `localhost` and its key, for the tests' own servers. */
 export const CERTIFICATE = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgtT6XgowgUYLwOpyW

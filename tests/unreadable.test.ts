@@ -5,29 +5,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
+import { type AnswerWithHeaders, statusFailure } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 
 const { app, config, adminToken, readLog } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
+/** An answer whose body is not parsed. */
+type TextAnswer = AnswerWithHeaders<string>
+
 const MESSAGE = 'La petición no es válida'
-const failure = (status: number) => JSON.stringify({ statusCode: status, message: MESSAGE })
+const failure = (status: number) => JSON.stringify(statusFailure(status, MESSAGE).body)
 
-interface Answer {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
-
-/** A connection of its own, with these bytes sent, whose client never closes it. */
+/** Opens a connection and sends these bytes; the client never closes its half. */
 function open(bytes: string, to = port) {
   const socket = connect({ port: Number(to), host: '127.0.0.1', allowHalfOpen: true })
   socket.write(bytes)
   return socket
 }
 
-/** Reads answers with a Content-Length each; throws where that is not what came. */
-function parseAnswers(received: string): Answer[] {
+/** Parses answers that have a Content-Length each; throws when the text is not HTTP. */
+function parseAnswers(received: string): TextAnswer[] {
   if (received === '') return []
   const [, status, head = '', rest = ''] =
     /^HTTP\/1\.1 (\d+) .*?\r\n(.*?)\r\n\r\n(.*)$/s.exec(received) ?? []
@@ -45,11 +43,11 @@ function parseAnswers(received: string): Answer[] {
   return [answer, ...parseAnswers(bytes.subarray(length).toString())]
 }
 
-/** All answers to these bytes, until the service closes the connection. */
+/** Sends bytes over a new connection; returns all answers until the service closes it. */
 const send = async (bytes: string) => parseAnswers(await text(open(bytes)))
 
-/** The log lines of what was answered with this `x-request-id`. */
-const linesOf = (answer?: Answer) =>
+/** Returns the log lines with the answer's `x-request-id`. */
+const linesOf = (answer?: TextAnswer) =>
   readLog()
     .trim()
     .split('\n')
@@ -62,10 +60,10 @@ const GET = `GET /health/live HTTP/1.1\r\n${HOST}`
 const HEALTH = `${GET}Connection: close\r\n\r\n`
 const POST = `POST /api/auth/login HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`
 const LIST = `GET /api/modulo/list HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`
-/** More than a connection holds while nobody reads. */
+/** A request for a file that is larger than the buffers of a connection. */
 const BUNDLE = `GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\n${HOST}`
 
-describe('bytes that are no readable request', () => {
+describe('bytes that are not a valid HTTP request', () => {
   it.each([
     ['no HTTP', GARBAGE, 400],
     ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01', 400],
@@ -74,9 +72,9 @@ describe('bytes that are no readable request', () => {
     ['a path that cannot be decoded', `GET /%zz HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, 400],
     ['a broken body', `${POST}Transfer-Encoding: chunked\r\n\r\nno es hexadecimal\r\n`, 400],
     ['a path that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
-    // The client is still sending them when the answer is there.
+    // The client is still sending when the answer arrives.
     ['headers that are too large', `${GET}X: ${'x'.repeat(5_000_000)}\r\n\r\n`, 431],
-  ])('are answered as every failure is, with %s', async (_, bytes, status) => {
+  ])('get the usual failure body and headers: %s', async (_, bytes, status) => {
     const [answer, ...others] = await send(bytes)
     expect(others).toEqual([])
     expect(answer).toMatchObject({ status, body: failure(status) })
@@ -91,7 +89,7 @@ describe('bytes that are no readable request', () => {
       .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
   })
 
-  it('are answered behind the requests before them, whose answers stay as they are', async () => {
+  it('are answered after the requests that came before them', async () => {
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
@@ -118,7 +116,7 @@ describe('bytes that are no readable request', () => {
     expect(answers[1]?.body).toBe(answers[0]?.body)
   })
 
-  it('are answered behind an answer that is still being read', async () => {
+  it('are answered after a large answer that the client is still reading', async () => {
     const [alone] = await send(`${BUNDLE}Connection: close\r\n\r\n`)
     const [answer, refusal, ...others] = await send(`${BUNDLE}\r\n${GARBAGE}`)
     expect(answer?.body.length).toBe(alone?.body.length)
@@ -126,7 +124,7 @@ describe('bytes that are no readable request', () => {
     expect(others).toEqual([])
   })
 
-  it('are answered so that a client sees it that reads only when it has sent everything', async () => {
+  it('get their answer even when the client reads only after it has sent everything', async () => {
     const client = open(`${GET}X: ${'x'.repeat(20_000)}`)
     for (let piece = 0; piece < 5; piece++) {
       await sleep(50)
@@ -137,11 +135,11 @@ describe('bytes that are no readable request', () => {
 })
 
 describe('a client that does not finish its request', () => {
-  // Node looks for such connections once a second. By itself it would every 30 seconds.
+  // The service lets Node check for such connections each second instead of every 30 seconds.
   it.each([
     ['headers are', GET],
     ['body is', `${POST}Content-Length: 9\r\n\r\n{`],
-  ])('is answered with 408 and cut off when its %s late', { timeout: 10_000 }, async (_, bytes) => {
+  ])('gets 408 and is disconnected when its %s late', { timeout: 10_000 }, async (_, bytes) => {
     const { app } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
     const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
     app.server.headersTimeout = 500
@@ -151,7 +149,7 @@ describe('a client that does not finish its request', () => {
     client.on('data', (chunk) => {
       received += chunk
     })
-    // The service ends its half, and the client keeps its own open.
+    // The service closes its half of the connection; the client keeps its own half open.
     await once(client, 'end')
     expect(parseAnswers(received)).toMatchObject([{ status: 408, body: failure(408) }])
     const countConnections = promisify(app.server.getConnections.bind(app.server))
@@ -169,7 +167,7 @@ describe('a client that does not finish its request', () => {
   })
 })
 
-it('an expectation that nobody knows is no reason to refuse a request', async () => {
+it('ignores an unknown Expect header', async () => {
   const answers = await send(`${GET}Expect: lo-que-sea\r\nConnection: close\r\n\r\n`)
   expect(answers).toMatchObject([{ status: 200, body: '{"status":"ok"}' }])
 })

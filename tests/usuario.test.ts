@@ -1,22 +1,19 @@
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
+import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { A, usuario } from './endpoints.js'
+import { type Method, usuario } from './endpoints.js'
 
 const { call, sql } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
-const ELIMINADO = { status: 200, body: { success: true, message: 'Eliminado correctamente' } }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
-const send = async (method: Method, path: string | number, body?: object) => {
-  const answer = await call(
-    method,
-    `/api/usuario${/^[?]|^$/.test(String(path)) ? path : `/${path}`}`,
-    body,
-  )
-  return { status: answer.status, body: answer.body }
+/** Sends a request to `/api/usuario`, with a query that begins with `?` or below it with an id. */
+async function send(method: Method, path: string | number, body?: object) {
+  const end = path === '' || String(path).startsWith('?') ? path : `/${path}`
+  return withoutHeaders(await call(method, `/api/usuario${end}`, body))
 }
+
 const create = async (name: string, more: object = {}) =>
   (await send('POST', '', usuario(name, more))).body.data
 const insertPerfil = async (name: string): Promise<number> =>
@@ -31,7 +28,7 @@ const stored = async (id: number) => {
 }
 
 describe('the password', () => {
-  it('is kept as its bcrypt hash of 10 rounds alone, which the answer carries', async () => {
+  it('is stored as a bcrypt hash of 10 rounds, which the answer has', async () => {
     const data = await create('pwd1')
     expect(data.strPwd).toMatch(HASH)
     expect(compareSync('una clave', data.strPwd)).toBe(true)
@@ -39,7 +36,7 @@ describe('the password', () => {
     expect((await create('pwd2')).strPwd).not.toBe(data.strPwd)
   })
 
-  it('is changed by an update that has one, and by no other', async () => {
+  it('is changed by an update with a password, and kept by one without', async () => {
     const { id, strPwd: hash } = await create('pwd3')
     const update = async (strPwd?: unknown) =>
       (await send('PUT', id, usuario('pwd3', { strPwd }))).body.data
@@ -51,7 +48,7 @@ describe('the password', () => {
   })
 })
 
-it('an update overwrites all but the password and the image, and no other user', async () => {
+it('overwrites every field but the password and the image, of one user only', async () => {
   const other = await create('otro')
   const ana = await create('ana', { strNumeroCelular: '555 0101' })
   await sql`update usuario set "imagenUrl" = 'https://x.es/x.png' where id = ${ana.id}`
@@ -73,7 +70,7 @@ describe('GET /api/usuario', async () => {
   const namesOf = (rows: { strNombreUsuario: string }[]) =>
     rows.map(({ strNombreUsuario }) => strNombreUsuario)
 
-  it('pages, newest first, and filters by name or email, profile and state', async () => {
+  it('returns pages in descending order of ids, filtered by name or email, profile and state', async () => {
     await create('Ñandú', { idPerfil })
     await create('otra_más', { idPerfil, strCorreo: 'ñandú@x.es' })
     for (const name of ['c', 'd', 'e']) await create(name, { idPerfil })
@@ -96,12 +93,12 @@ describe('GET /api/usuario', async () => {
     expect(unknown).toEqual({ success: true, data: [], totalPages: 0 })
   })
 
-  it('gives a user without the hash and with the name of the profile, 404 for none', async () => {
+  it('returns a user with the profile’s name and without the hash, or 404', async () => {
     const { strPwd: _, ...user } = await create('vista', { idPerfil, strNumeroCelular: '5' })
     const data = { ...user, nombrePerfil: 'de las listas' }
     expect(await send('GET', user.id)).toEqual({ status: 200, body: { success: true, data } })
     expect((await list('search=vista')).data).toEqual([data])
-    expect(await send('GET', '999999')).toEqual(A(404, 'Usuario no encontrado'))
+    expect(await send('GET', '999999')).toEqual(statusFailure(404, 'Usuario no encontrado'))
   })
 
   it.each([
@@ -110,16 +107,18 @@ describe('GET /api/usuario', async () => {
     [`?search=${'x'.repeat(256)}`, 'El campo search no puede superar los 255 caracteres'],
     ['?page=0', 'El campo page debe ser un entero mayor o igual a 1'],
     ['0', 'ID de usuario inválido'],
-  ])('refuses %s', async (path, message) => {
-    expect(await send('GET', path)).toEqual(A(400, message))
+  ])('answers 400 to %s', async (path, message) => {
+    expect(await send('GET', path)).toEqual(statusFailure(400, message))
   })
 })
 
-it('DELETE /api/usuario/:id deletes any number of times, but never oneself', async () => {
+it('DELETE /api/usuario/:id answers the same again, and 409 for the caller’s own user', async () => {
   const { id } = await create('borrada')
-  expect(await send('DELETE', id)).toEqual(ELIMINADO)
-  expect(await send('DELETE', id)).toEqual(ELIMINADO)
+  expect(await send('DELETE', id)).toEqual(DELETED)
+  expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('GET', id)).toMatchObject({ status: 404 })
-  expect(await send('DELETE', '0')).toEqual(A(400, 'ID de usuario inválido'))
-  expect(await send('DELETE', '1')).toEqual(A(409, 'No puede eliminar su propio usuario'))
+  expect(await send('DELETE', '0')).toEqual(statusFailure(400, 'ID de usuario inválido'))
+  expect(await send('DELETE', '1')).toEqual(
+    statusFailure(409, 'No puede eliminar su propio usuario'),
+  )
 })

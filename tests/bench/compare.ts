@@ -14,13 +14,13 @@ import type { Server } from './processes.js'
 export const CONNECTIONS = 50
 const ROUNDS = 5
 
-/** One of the service and one of what it is compared with. */
+/** A thing of the service, and the same thing of the reference. */
 export interface Pair<T> {
   service: T
   reference: T
 }
 
-/** One figure in several rounds, and the ratio of service to reference in each round. */
+/** A figure of each in several rounds, and the ratio of service to reference in each round. */
 export interface Comparison extends Pair<Spread> {
   ratio: Spread
 }

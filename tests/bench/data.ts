@@ -7,7 +7,7 @@ export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
 export const PASSWORD = 'clave de medidas'
 export const MODULOS = 200
 export const PERFILES = 1000
-/** Administrators, one for each client that writes or lists. */
+/** The number of administrators, one for each client that writes or lists. */
 export const ADMINISTRADORES = 200
 
 export interface Usuario {
@@ -19,8 +19,8 @@ export interface Usuario {
 export const openDatabase = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
 
 /**
- * Fills a new database: `perfiles` profiles with some 100 records each on 200 modules, one user a
- * profile who may read the own map alone, and the administrators with a profile of their own.
+ * Fills a new database with 200 modules and `perfiles` profiles of about 100 records each, one user
+ * for each profile, who may read the own map alone, and administrators with one further profile.
  */
 export async function seed(url: string, perfiles: number) {
   const sql = openDatabase(url)
@@ -31,7 +31,7 @@ export async function seed(url: string, perfiles: number) {
     select 'Perfil ' || numero from generate_series(1, ${perfiles}::integer) as numero
   `
   await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Admin', true)`
-  // Without the triggers, which would look up each of the keys: minutes for 2,000,000 records.
+  // The triggers are off: to check the keys of 2,000,000 records would take minutes.
   await sql`set session_replication_role = replica`
   await sql`
     insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
@@ -64,14 +64,14 @@ export async function seed(url: string, perfiles: number) {
   await sql.end()
 }
 
-/** Adds modules until there are MODULOS of them. */
+/** Inserts modules until there are MODULOS of them. */
 export const insertModulos = (sql: Sql) => sql`
   insert into modulo ("strNombreModulo")
   select 'MODULO DE PRUEBA ' || numero
   from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
 `
 
-/** The users: those who may read their own map, and those who may do everything. */
+/** Reads the users: those who may read their own map, and the administrators. */
 export async function readData(url: string) {
   const sql = openDatabase(url)
   const usuarios = await sql<(Usuario & { administrador: boolean })[]>`
@@ -87,7 +87,7 @@ export async function readData(url: string) {
   }
 }
 
-/** The header with a token such as the service issues. */
+/** Returns a header with a token like those that the service issues. */
 export function authorization({ id, idPerfil, nombre }: Usuario) {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const iat = Math.floor(Date.now() / 1000)
@@ -97,7 +97,7 @@ export function authorization({ id, idPerfil, nombre }: Usuario) {
   return { authorization: `Bearer ${content}.${signature}` }
 }
 
-/** Each user's own map. */
+/** Returns a request of each user for the own map. */
 export const mapRequests = (usuarios: Usuario[]) =>
   usuarios.map((usuario) => ({ path: mapPath(usuario), headers: authorization(usuario) }))
 

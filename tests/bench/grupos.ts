@@ -77,7 +77,7 @@ export async function readModulos(url: string) {
   return modulos.map(({ id }) => id)
 }
 
-/** Drops all triggers. They keep the versions of the permission maps, which the plain way has not. */
+/** Drops all triggers: they maintain versions of the permission maps, which the plain way lacks. */
 export async function dropTriggers(url: string) {
   const sql = openDatabase(url)
   const triggers = await sql<{ tabla: string; nombre: string }[]>`

@@ -1,6 +1,6 @@
 /**
- * The load generator, a process of its own: takes jobs as messages, several at a time, and answers
- * each with its result.
+ * The load generator, which runs as a process of its own: it receives jobs as messages, works on
+ * several at a time, and answers each with its result.
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,21 +21,21 @@ interface Target {
 }
 
 export type Job =
-  /** As many as go, over connections that each take turns at their own share of `requests`. */
+  /** Sends as many requests as possible; each connection repeats its own share of `requests`. */
   | ({ kind: 'flood'; connections: number; mayShed?: boolean } & Target)
-  /** One after the other starts at even distances, whether or not the last one is answered. */
+  /** Sends requests at a fixed rate, whether or not earlier ones have been answered. */
   | ({ kind: 'paced'; perSecond: number } & Target)
 
 export interface Load {
-  /** Requests that were answered with 2xx. */
+  /** The number of answers with a status 2xx. */
   answered: number
-  /** Those that were answered with 503, where the service may shed. */
+  /** The number of answers with 503, if `mayShed` allows them. */
   shed: number
-  /** Those that were answered with anything else or not at all, and how. */
+  /** The number of other answers and of missing ones, and a summary of them. */
   failed: number
   failures: string
   seconds: number
-  /** The time of each answered one in milliseconds. */
+  /** The time of each answer with 2xx, in milliseconds. */
   times: number[]
 }
 
@@ -73,7 +73,7 @@ async function flood(job: Extract<Job, { kind: 'flood' }>) {
   }
 }
 
-// autocannon's own `overallRate` lets all connections send at the turn of each second.
+// With autocannon's own `overallRate`, all connections send at the start of each second.
 async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind: 'paced' }>) {
   const agent = new http.Agent({ keepAlive: true })
   const begin = performance.now()
@@ -90,7 +90,7 @@ async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind:
   return { answered: times.length, shed: 0, failed, failures: 'unexpected', seconds, times }
 }
 
-/** How long the answer took, in milliseconds; NaN for none or another than 200. */
+/** Sends a request; returns how long the answer took in milliseconds, or NaN unless it was 200. */
 function time(url: string, request: LoadRequest, agent: http.Agent) {
   const { method = 'GET', path, headers, body } = request
   return new Promise<number>((done) => {

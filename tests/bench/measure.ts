@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Several measurements of one thing. */
+/** The results of several measurements of one thing. */
 export interface Spread {
   median: number
   min: number
@@ -15,15 +15,15 @@ export function spread(values: number[]): Spread {
   return { median, min: at(0), max: at(last) }
 }
 
-/** The value that 99 of 100 do not exceed. */
+/** Returns the 99th percentile. */
 export function p99(values: number[]) {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
 }
 
 /**
- * Measures each way once a round, A B C A B C …, so that whatever the machine does besides meets
- * all of them. Gives the results of each way.
+ * Measures each way once in each round, A B C A B C …, so that other load on the machine affects all
+ * of them alike. Returns the results of each way.
  */
 export async function alternate<Name extends string, T>(
   rounds: number,
@@ -37,14 +37,14 @@ export async function alternate<Name extends string, T>(
   return results
 }
 
-/** Each round of the one way divided by the same round of the other. */
+/** Returns each result of the one way divided by the other's result in the same round. */
 export const ratios = (values: number[], others: number[]) =>
   spread(values.map((value, round) => value / (others[round] ?? Number.NaN)))
 
-/** How a table marks a target. */
+/** Returns the text with which a table shows whether a target is met. */
 export const mark = (holds: boolean) => (holds ? 'yes' : 'NO')
 
-/** Resident memory of a process in MB; NaN where there is no /proc. */
+/** Returns the resident memory of a process in MB, or NaN without /proc. */
 export function residentMb(pid: number) {
   try {
     const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -54,16 +54,16 @@ export function residentMb(pid: number) {
   }
 }
 
-/** The unit of the times in /proc/PID/stat: 100 ticks a second, whatever the kernel works with. */
+/** The unit of the times in /proc/PID/stat: 100 ticks a second on every Linux. */
 const TICKS = 100
 
-/** Processor time of a process and its threads so far, in seconds; NaN where there is no /proc. */
+/** Returns the processor time of a process so far, in seconds, or NaN without /proc. */
 export function cpuSeconds(pid: number) {
   const stat = readStat(pid)
   return stat ? stat.own / TICKS : Number.NaN
 }
 
-/** The same of a process and its children together, those included that have ended. */
+/** Returns the processor time of a process and its children, including those that have ended. */
 export function cpuSecondsOfTree(pid: number) {
   const stat = readStat(pid)
   if (!stat) return Number.NaN
@@ -90,7 +90,7 @@ function readStat(pid: number) {
   }
 }
 
-/** The write system calls of a process so far, those on sockets included; NaN without /proc. */
+/** Returns the number of write system calls of a process so far, or NaN without /proc. */
 export function writeCalls(pid: number) {
   try {
     return Number(/^syscw: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
@@ -99,12 +99,12 @@ export function writeCalls(pid: number) {
   }
 }
 
-/** What a section of the bench has found. */
+/** The result of a section of the bench. */
 export interface Section {
   title: string
-  /** What is measured and how, in a line or two. */
+  /** A description of what is measured and how, in a line or two. */
   about: string
-  /** The keys of the first row are the columns. */
+  /** The rows of the table; the keys of the first one are the columns. */
   rows: Record<string, string | number | Spread>[]
 }
 

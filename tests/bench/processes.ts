@@ -14,23 +14,23 @@ export const SERVERS = {
   plain: here('./references/plain.js'),
 }
 
-/** A module for `--import`: with it the service looks up each session by itself. */
+/** A module for `--import` that makes the service look up each session in a statement of its own. */
 export const LOOKUP_ALONE = new URL('./references/lookup-alone.js', import.meta.url).href
 /** The compiled module that it replaces. */
 export const LOOKUP = new URL('../../dist/auth/sesiones.js', import.meta.url).href
 
-/** How long a server may take to its first answer, in milliseconds. */
+/** How long a server may take until its first answer, in milliseconds. */
 const START_TIMEOUT = 20_000
 
 export interface Server {
   url: string
   pid: number
-  /** From the start of the process to its first answer, in milliseconds. */
+  /** The time from the start of the process to its first answer, in milliseconds. */
   startMs: number
   stop(): Promise<void>
 }
 
-/** Starts a server and waits for its first answer. Its log goes to a file in `folder`. */
+/** Starts a server and waits for its first answer. The log is written to a file in `folder`. */
 export async function startServer(
   file: string,
   env: Record<string, string>,
@@ -65,7 +65,7 @@ export async function startServer(
 }
 
 export interface Generator {
-  /** Runs a job to its end; throws when a single request was not answered with 2xx. */
+  /** Runs a job; throws when any request was not answered with 2xx. */
   run(job: Job): Promise<Load>
   stop(): Promise<void>
 }
@@ -97,7 +97,7 @@ export function startGenerator(): Generator {
   }
 }
 
-/** Ends the child with this process at the latest. */
+/** Ends the child when this process ends, if it has not ended before. */
 export function stopAtExit(child: ChildProcess) {
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)

@@ -14,19 +14,19 @@ export interface Connection {
   modulos: number[]
 }
 
-/** One row of the section `endpoints`. */
+/** An endpoint as a row of the section `endpoints`. */
 export interface Endpoint {
   name: string
-  /** By default GET. */
+  /** The default is GET. */
   method?: 'POST' | 'PUT'
   path(connection: Connection): string
   /** The body of the request number `turn` of a connection; `turn` counts from 0. */
   body?(connection: Connection, turn: number): object
-  /** How many requests a connection has before it begins with the first again; by default one. */
+  /** How many different requests a connection sends before it repeats them; one by default. */
   turns?(seconds: number): number
   /** Environment variables of the service for this row. */
   env?: Record<string, string>
-  /** The least ratio of requests/s and the most of processor time, service to plain way. */
+  /** The bounds for the ratios of service to plain way: requests/s at least, processor time at most. */
   target: { perSecond: number; cpu: number }
 }
 
@@ -131,12 +131,12 @@ export const WRITES: Endpoint[] = [
   },
 ]
 
-/** How many records one connection can add in one round: enough for 10,000 requests/s in all. */
+/** How many records a connection can add in one round; enough for 10,000 requests/s in total. */
 function postsFor(seconds: number) {
   return seconds * MODULOS
 }
 
-/** Returns the first requests of all connections, in their order, then their second ones, and so on. */
+/** Returns the first request of each connection, then the second of each, and so on. */
 export function makeRequests(endpoint: Endpoint, connections: Connection[], seconds: number) {
   const turns = endpoint.turns?.(seconds) ?? 1
   const numbers = Array.from({ length: turns }, (_, turn) => turn)

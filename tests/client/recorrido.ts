@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-// Made from the service's document: see tests/faults/generated.test.ts.
+// tests/faults/generated.test.ts generates this module from the service's document.
 import type { components, paths } from './api.js'
 
 type Schemas = components['schemas']
@@ -7,25 +7,25 @@ type LoginRefusal =
   | 'Usuario o contraseña incorrectos.'
   | 'El usuario no existe o su estado es the service.'
 
-/** What the client makes of an answer: its data, or an Error with the service's text. */
+/** Returns an answer's data, or throws an Error with the service's message. */
 function done<T>({ data, error }: { data?: T; error?: { message: string } }): T {
   if (error) throw new Error(error.message)
   return data as T
 }
 
-/** Logs in and uses all 24 operations, as a typed front end would; gives what it has seen. */
+/** Logs in and calls all 24 operations as a typed front end would; returns what it has received. */
 export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const api = createClient<paths>({ baseUrl })
   const { error } = await api.POST('/api/auth/login', { body: { ...credentials, strPwd: 'otra' } })
   const refusal: LoginRefusal | undefined = error?.statusCode === 401 ? error.message : undefined
-  // @ts-expect-error: no text of this operation's 401
+  // @ts-expect-error: this operation's 401 does not have this text
   if (error?.statusCode === 401 && error.message === 'Perfil no encontrado') throw error
   const { token, user } = done(await api.POST('/api/auth/login', { body: credentials }))
   api.use({
     onRequest: ({ request }) => request.headers.set('authorization', `Bearer ${token}`),
   })
 
-  // Profiles: created, found and listed, and sent back as it was got.
+  // A profile is created, found and listed, and sent back unchanged.
   const nuevo: Schemas['PerfilNuevo'] = { strNombrePerfil: 'Lectura', bitAdministrador: null }
   done(await api.POST('/api/perfil', { body: nuevo }))
   const buscado = { page: 1, search: 'lectura', isAdmin: 'false' as const }
@@ -35,7 +35,7 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const perfilParams = { params: { path: { id: found.id } } }
   const perfil = done(await api.PUT('/api/perfil/{id}', { ...perfilParams, body: found })).data
 
-  // Modules, whose failures may have the status 200.
+  // Modules have failures with status 200.
   const creado = done(await api.POST('/api/modulo', { body: { strNombreModulo: 'Biblioteca' } }))
   if (!creado.success) throw new Error(creado.message)
   const query = { search: 'biblioteca' }
@@ -46,7 +46,7 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const renamed = done(await api.PUT('/api/modulo/{id}', { ...moduloParams, body: modulo }))
   if (!renamed.success) throw new Error(renamed.message)
 
-  // Permission records, one by one and as a matrix.
+  // Permission records are written one by one and as a matrix.
   const idPerfil = perfil.id
   const record = { idPerfil, idModulo: modulo.id, bitConsulta: true, bitDetalle: null }
   done(await api.POST('/api/permisos', { body: record }))
@@ -62,7 +62,7 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const acciones: Schemas['PermisosAccion'] | undefined = mapa.BIBLIOTECA
   done(await api.DELETE('/api/permisos/{id}', permisoParams))
 
-  // Users, sent back as they were got.
+  // Users are sent back unchanged.
   const persona: Schemas['UsuarioNuevo'] = {
     strNombreUsuario: 'lectora',
     strPwd: 'una clave larga',

@@ -1,15 +1,11 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type { Answer } from '../answers.js'
 import { ADMIN } from '../app.js'
 
-export interface Answer {
-  status: number
-  body: any
-}
-
 /**
- * One request, on a connection of its own unless `agent` keeps some. The body of the answer is read
- * as JSON where it is that; where no answer comes, the status is 0.
+ * Sends one request, over a connection of its own unless `agent` is given. The answer's body is
+ * parsed when it is JSON. When no answer comes, the status is 0 and the body the error's message.
  */
 export function send(
   method: string,
@@ -42,7 +38,7 @@ function parse(received: string) {
   }
 }
 
-/** What the first administrator logs in with. */
+/** The body with which the first administrator logs in. */
 export const CREDENTIALS = { ...ADMIN, captchaToken: 'humano' }
 
 /** Logs in the first administrator, or another user with the same password; returns the token. */

@@ -14,12 +14,12 @@ afterAll(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-/** The name for a server's folder that is not there yet. */
+/** Returns a path for a server's folder that does not exist yet. */
 export const newFolder = () => join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
 
 /**
- * A PostgreSQL of this file's own, as careful with the disk as in production, which can be killed,
- * frozen and started again on the same port. Gone with its data after the file's tests.
+ * Starts a PostgreSQL with fsync on that can be killed, frozen and started again on the same port.
+ * It ends after the tests of the file, and its data is deleted.
  */
 export async function startDatabase(settings: Record<string, string> = {}, folder = newFolder()) {
   let server = await startPostgres({ folder, settings })
@@ -40,14 +40,14 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
     url,
     folder: server.folder,
     dataDir: server.dataDir,
-    /** All of its processes at once, as when the machine loses power; gone when this resolves. */
+    /** Kills all processes at once, as a power failure would; resolves when they have ended. */
     async kill() {
       const pids = stopAll(server.pid)
       for (const pid of pids) process.kill(pid, 'SIGKILL')
       while (pids.some(isRunning)) await new Promise((done) => setTimeout(done, 5))
       await server.stop()
     },
-    /** Stops all of its processes where they stand; gives what lets them go on. */
+    /** Stops all processes with SIGSTOP; returns a function that lets them continue. */
     freeze() {
       frozen = stopAll(server.pid)
       return thaw
@@ -62,7 +62,7 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
   }
 }
 
-/** Freezes a server, the first process first, as it starts no others then; gives their ids. */
+/** Freezes a server's processes, the first one first so that it forks no more; returns their ids. */
 function stopAll(postmaster: number) {
   process.kill(postmaster, 'SIGSTOP')
   const children = readdirSync('/proc')
@@ -72,7 +72,7 @@ function stopAll(postmaster: number) {
   return [postmaster, ...children]
 }
 
-/** The state and the parent of a process, of which there may be none. */
+/** Returns the state and the parent of a process, or undefined when there is no such process. */
 function statOf(pid: number) {
   try {
     const [, state, parent] = /\) (\w) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
@@ -84,7 +84,7 @@ function statOf(pid: number) {
 
 const isRunning = (pid: number) => !['Z', undefined].includes(statOf(pid)?.state)
 
-/** A connection of the test's own, closed after the file's tests. */
+/** Opens a connection for the test itself; it is closed after the tests of the file. */
 export function connectTo(url: string) {
   const sql = postgres(url, { max: 1, onnotice: () => {}, idle_timeout: 0 })
   closing.push(() => sql.end({ timeout: 1 }))

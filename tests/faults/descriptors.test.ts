@@ -6,7 +6,7 @@ import { type Service, startService } from './service.js'
 
 const CONNECTIONS = 100
 const REQUESTS = 8
-/** What the service may open meanwhile for itself, its database connections above all. */
+/** How many descriptors the service may open for itself, mostly database connections. */
 const OWN = 20
 
 let service: Service
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await (await fetch(`${service.address}/docs/static/swagger-ui.css`)).text()
 })
 
-/** A connection that sends several requests for a file at once and reads no answer. */
+/** Opens a connection that sends several requests for a path at once and reads no answer. */
 async function open(path: string) {
   const client = connect(Number(new URL(service.address).port), '127.0.0.1')
   await once(client, 'connect')
@@ -27,7 +27,7 @@ async function open(path: string) {
 
 describe.skipIf(process.platform !== 'linux')('a client that reads no answers', () => {
   it.each(['/docs/static/swagger-ui-bundle.js', '/docs/json'])(
-    'holds its connection open and nothing else, with %s',
+    'keeps no descriptor open but its connection: %s',
     async (path) => {
       const before = service.resources().handles
       const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(path)))

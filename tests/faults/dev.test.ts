@@ -18,10 +18,10 @@ const COMMAND = [
   fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url)),
 ]
 
-/** Below those that systems choose from, so that the next one is free as well. */
+/** Returns a port below the range that systems assign, because the port after it must be free too. */
 const somePort = () => randomInt(10_000, 30_000)
 
-/** The folder that it is started in, which is its owner's alone. */
+/** The folder in which the command is started; only its owner may read it. */
 let project: string
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'llavero-dev-'))
@@ -46,7 +46,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     })
   }
 
-  /** Resolves when its banner is there. */
+  /** Starts the command and waits for its banner. */
   async function start() {
     running = launch({})
     banner = ''
@@ -65,7 +65,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     return running.exitCode
   }
 
-  /** What it says when it cannot start. */
+  /** Starts the command, expects that it fails, and returns what it wrote to stderr. */
   async function failure(env: Record<string, string>) {
     const child = launch(env)
     const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
@@ -87,7 +87,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   const login = (strNombreUsuario: unknown, strPwd: unknown) =>
     call('POST', '/api/auth/login', { strNombreUsuario, strPwd, captchaToken: 'x' })
 
-  it('starts with an administrator, sample users and a page of documentation', async () => {
+  it('starts with an administrator, sample users and the documentation page', async () => {
     await start()
     const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(banner) ?? []
     const { token } = (await login(user, password)).body
@@ -109,7 +109,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect((await call('POST', '/api/modulo', nuevo, consulta)).status).toBe(403)
   })
 
-  it('has its log in lines for people, below what it says at start once that is there', async () => {
+  it('writes its log as readable lines, after the banner once that has been written', async () => {
     const [first, rest] = banner.split('\nLlavero  ')
     expect(first).toMatch(
       /INFO: administrator set up from ADMIN_\*, as none was active {"strNombreUsuario":"admin"}\n/,
@@ -122,11 +122,11 @@ describe('npm run dev', { timeout: 60_000 }, () => {
         expect.stringMatching(/INFO: request POST \/api\/modulo 403 in \d+ ms$/),
         '',
       ])
-    // No colour where there is no terminal.
+    // Without a terminal, the log has no colours.
     expect(banner).not.toContain('\u001b')
   })
 
-  it('refuses to start a second time in the same folder, and leaves the first alone', async () => {
+  it('refuses to start a second time in the same folder, and the first one continues', async () => {
     const said = await failure({ PORT: `${somePort()}` })
     expect(said).toMatch(/^PostgreSQL does not start in .*PID \d+.*\n.*delete .*\.llavero, .*\n$/)
     expect((await login('admin', 'llavero-admin')).status).toBe(200)
@@ -134,15 +134,15 @@ describe('npm run dev', { timeout: 60_000 }, () => {
 
   it.each([
     ['is taken', `${PORT}`],
-    ["is taken, the images'", `${PORT - 1}`],
-    ['is no number', 'abc'],
+    ['for the images is taken', `${PORT - 1}`],
+    ['is not a number', 'abc'],
     ['is too large', '65535'],
     ['is 0', '0'],
-  ])('names PORT when a port %s', async (_, port) => {
+  ])('names PORT and HOST when the port %s', async (_, port) => {
     expect(await failure({ PORT: port })).toMatch(/^.*(address|port).*\nPORT and HOST .*\n$/)
   })
 
-  it('keeps data, images and sessions over a stop and a kill', async () => {
+  it('keeps data, images and sessions after a stop and after a kill', async () => {
     const { token } = (await login('admin', 'llavero-admin')).body
     const usuario = {
       strNombreUsuario: 'ñandú',
@@ -166,7 +166,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(Buffer.from(await image.arrayBuffer()).toString('base64')).toBe(PNG.split(',')[1])
   })
 
-  it('names what is broken: the environment, or the folder to delete', async () => {
+  it('names the wrong variable, or the folder to delete when PostgreSQL does not start', async () => {
     expect(await stop('SIGTERM')).toBe(0)
     expect(await failure({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL/m)
 
@@ -176,7 +176,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   })
 })
 
-it('PostgreSQL asks for its password, obeys settings, and starts again after a kill', async () => {
+it('startPostgres requires the password, applies its settings, and starts again after a kill', async () => {
   const folder = join(project, 'postgres')
   const settings = { fsync: 'off', work_mem: '5MB' }
   const first = await startPostgres({ folder, settings })

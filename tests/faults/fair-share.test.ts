@@ -9,13 +9,13 @@ import { addUsers, loginAs, nombreOf } from './users.js'
 
 const USERS = 20_000
 const SECONDS = 8
-/** The least share of the other users' requests that is answered. */
+/** The share of the other users' requests that must be answered. */
 const ANSWERED = 0.95
 const MIB = 1024 * 1024
 
 let service: Service
 let database: postgres.Sql
-/** The token of the one user who sends all that one can, and of another user. */
+/** The tokens of the user who floods the service and of another user. */
 let attacker: string
 let other: string
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   await sleep(2000)
 })
 
-/** Sends one request after the other over each of so many connections, until the test ends. */
+/** Starts `connections` loops that each send one request after the other until the test ends. */
 function flood(connections: number, request: () => Promise<unknown>) {
   isAttacking = true
   for (let client = 0; client < connections; client += 1) {
@@ -48,7 +48,7 @@ function flood(connections: number, request: () => Promise<unknown>) {
   }
 }
 
-/** What other users do meanwhile: they log in, read, and upload an image with a new user. */
+/** Sends the requests of other users for SECONDS; returns how many were sent and answered. */
 async function countOthers() {
   const image = `data:image/png;base64,${'A'.repeat(MIB)}`
   const requests = [
@@ -58,7 +58,7 @@ async function countOthers() {
       }),
     () => send('GET', `${service.address}/api/perfil`, { token: other }),
     () => send('GET', `${service.address}/api/usuario?search=usuario77`, { token: other }),
-    // The email is no email: the body is read whole, and refused.
+    // The service reads the whole body and then refuses the invalid email.
     () =>
       send('POST', `${service.address}/api/usuario`, {
         token: other,

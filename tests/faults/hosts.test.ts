@@ -5,10 +5,11 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, NOT_UPDATED, statusFailure } from '../answers.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
 import { serve } from '../cleanup.js'
 import { COMPILED, killAll, start } from '../service.js'
-import { type Answer, CREDENTIALS, login, send } from './client.js'
+import { CREDENTIALS, login, send } from './client.js'
 import { addUsers, nombreOf } from './users.js'
 
 const hasProc = existsSync('/proc/self/fd')
@@ -17,17 +18,17 @@ const CALLS = 20
 
 let service: Awaited<ReturnType<typeof start>>
 let token: string
-/** The tokens of other users, one for each call: one user works on few requests at a time. */
+/** A token for each call, of another user each, because one user's requests wait for each other. */
 let tokens: string[]
 
-/** A host that does with each request what `behave` says at that time. */
+/** Starts a host whose answer to each request is its current `behave`. */
 async function startHost() {
   const host = { url: '', behave: (() => {}) as RequestListener }
   host.url = await serve((request, response) => host.behave(request, response))
   return host
 }
 
-/** Connections that the pool may open meanwhile. */
+/** How many database connections the service may open meanwhile. */
 const POOL_MAX = 10
 
 const json =
@@ -37,9 +38,9 @@ const json =
     response.end(body)
   }
 
-/** What hosts do that are in trouble; the first three keep their caller waiting. */
+/** The behaviours of broken hosts; the first three keep the caller waiting. */
 const TROUBLES: RequestListener[] = [
-  // What is sent is not even read, and a large body stands still.
+  // The host does not read the request, so a large body gets stuck.
   (request) => request.pause(),
   (request) => request.resume(),
   (request, response) => {
@@ -51,7 +52,7 @@ const TROUBLES: RequestListener[] = [
   (request) => request.socket.destroy(),
   json('<html>'),
 ]
-/** Of CALLS calls, how many are kept waiting. */
+/** How many of CALLS calls are kept waiting. */
 const WAITING = (CALLS / TROUBLES.length) * 3
 
 let captcha: Awaited<ReturnType<typeof startHost>>
@@ -87,7 +88,7 @@ beforeAll(async () => {
 
 const get = (path: string) => send('GET', service.address + path, { token })
 
-/** The sockets that the service has open. */
+/** Returns how many sockets the service has open. */
 async function countSockets() {
   const folder = `/proc/${service.child.pid}/fd`
   const names = await readdir(folder)
@@ -101,7 +102,7 @@ async function timed(call: Promise<Answer>) {
   return { answer, ms: performance.now() - begin }
 }
 
-/** Gives all the answers of `calls`, and those of ordinary requests that were made meanwhile. */
+/** Waits for `calls` and sends ordinary requests meanwhile; returns the answers of both. */
 async function meanwhile(calls: Promise<Answer>[]) {
   let running = true
   const others: Awaited<ReturnType<typeof timed>>[] = []
@@ -118,7 +119,7 @@ async function meanwhile(calls: Promise<Answer>[]) {
   return { results, others }
 }
 
-/** Expects `calls` to fail with `failure`, at once or after `limit` ms, and to harm no other request. */
+/** Expects that `calls` get `failure`, at once or after `limit` ms, and others succeed in 1 s. */
 async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: number) {
   const { results, others } = await meanwhile(calls)
   expect(results.map(({ answer }) => answer)).toEqual(calls.map(() => failure))
@@ -129,15 +130,13 @@ async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: 
   expect(others.filter(({ answer, ms }) => answer.status !== 200 || ms > 1000)).toEqual([])
 }
 
-const A = (status: number, message: string) => ({ status, body: { statusCode: status, message } })
-const CAPTCHA_UNAVAILABLE = A(503, 'El servicio de validación del captcha no está disponible.')
-const NOT_UPDATED = A(
-  500,
-  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
+const CAPTCHA_UNAVAILABLE = statusFailure(
+  503,
+  'El servicio de validación del captcha no está disponible.',
 )
 
-describe('20 calls at once to a host in trouble end in time and harm no other', () => {
-  it.skipIf(!hasProc)(`logins, with the captcha host, in 5 s${unless}`, async () => {
+describe('20 simultaneous calls to a broken host fail in time and delay no other request', () => {
+  it.skipIf(!hasProc)(`logins fail within 5 s at a broken captcha host${unless}`, async () => {
     const before = await countSockets()
     captcha.behave = async (request, response) => {
       const form = new URLSearchParams(await text(request))
@@ -151,7 +150,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before + POOL_MAX)
   })
 
-  it.skipIf(!hasProc)(`uploads, with the image host, in 30 s${unless}`, async () => {
+  it.skipIf(!hasProc)(`uploads fail within 30 s at a broken image host${unless}`, async () => {
     const before = await countSockets()
     let uploads = 0
     const removed: string[] = []
@@ -161,7 +160,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
       removed.push(request.url)
       json('{"result":"ok"}')(request, response)
     }
-    // Without a password, which would be hashed first.
+    // Without a password, the service has none to hash before the upload.
     const body = {
       strNombreUsuario: ADMIN.strNombreUsuario,
       idPerfil: 1,
@@ -173,7 +172,7 @@ describe('20 calls at once to a host in trouble end in time and harm no other', 
       send('PUT', `${service.address}/api/usuario/1`, { token, body }),
     )
     await expectUnharmed(calls, NOT_UPDATED, 30_000)
-    // Whether they have arrived can't be known, whatever was answered.
+    // An image may have arrived whatever the host answered, so each upload gets a removal.
     await expect.poll(() => removed).toHaveLength(CALLS)
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before + POOL_MAX)
   })

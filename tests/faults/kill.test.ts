@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
+import { FLAGS } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { startService } from './service.js'
 
 const KILLS = 100
-/** Services that start while others are being killed. */
+/** How many services start in advance while another one is being killed. */
 const AHEAD = 3
-/** The latest that one is killed, in milliseconds after its first answer; a write takes some 20. */
+/** The latest kill, in milliseconds after the service's first answer; a write takes about 20. */
 const LATEST = 100
-/** So many that the database is at a write for longer than the service. */
+/** The number of modules: so many that the database needs longer for a write than the service. */
 const MODULOS = 200
-const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
-/** A profile's flag, and its flags by module, as five digits. */
+/** A profile's administrator flag, and for each module its five flags as digits. */
 type Estado = [administrador: boolean, permisos: Record<string, string>]
 
 const every = (bits: string, isIn = (_idModulo: number) => true) =>
@@ -23,16 +23,16 @@ const every = (bits: string, isIn = (_idModulo: number) => true) =>
       .map((idModulo) => [idModulo, bits]),
   )
 
-/** A profile that is written again and again. */
+/** A profile that the services write again and again. */
 interface Perfil {
   write: (n: number) => [method: string, path: string, body: object]
-  /** What it is after the `n`-th write, counted from 1. */
+  /** Returns the state after the `n`-th write, counted from 1. */
   estado: (n: number) => Estado
-  /** The number of the write that is known to be there. */
+  /** The number of the last write that is known to be stored. */
   known: number
 }
 
-/** Each matrix has other modules and other flags than the one before. */
+/** A profile whose matrix is replaced by one with other modules and flags each time. */
 function replaced(idPerfil: number): Perfil {
   const matriz = (n: number) => {
     const bits = (1 + (n % 31)).toString(2).padStart(5, '0')
@@ -63,7 +63,7 @@ function toggled(id: number): Perfil {
   }
 }
 
-/** Those with the ids from 2 up. */
+/** The profiles, whose ids are 2 to 7. */
 const PERFILES = [replaced(2), replaced(3), replaced(4), replaced(5), toggled(6), toggled(7)]
 
 let database: Database
@@ -85,11 +85,11 @@ beforeAll(async () => {
   first.child.kill('SIGKILL')
 })
 
-/** One more service, whose connections are told from those of the others by `name`. */
+/** Starts a service whose database connections have the application name `name`. */
 const startNamed = (name: string) =>
   startService({ DATABASE_URL: `${database.url}?application_name=${name}` })
 
-/** Waits until the database is at a write for that service. */
+/** Waits until the database executes a write of that service. */
 async function seeWriting(name: string) {
   const writing = () => sql`
     select from pg_stat_activity
@@ -98,7 +98,7 @@ async function seeWriting(name: string) {
   while ((await writing()).length === 0);
 }
 
-/** What each profile is now. */
+/** Reads the present state of each profile. */
 async function readEstados(): Promise<Estado[]> {
   const rows = await sql<{ administrador: boolean; permisos: Estado[1] }[]>`
     select "bitAdministrador" as administrador, coalesce((
@@ -111,7 +111,7 @@ async function readEstados(): Promise<Estado[]> {
   return rows.map(({ administrador, permisos }) => [administrador, permisos])
 }
 
-it(`killed ${KILLS} times, leaves each profile as it was before a write or after it`, {
+it(`leaves each profile as before or after a write when it is killed ${KILLS} times`, {
   timeout: 600_000,
 }, async () => {
   const names = Array.from({ length: KILLS }, (_, n) => `llavero-${n}`)
@@ -140,11 +140,11 @@ it(`killed ${KILLS} times, leaves each profile as it was before a write or after
     })
     await Promise.race([firstAnswer, Promise.all(writes)])
     await sleep(Math.random() * LATEST)
-    // Every other one when the database is at it, where most could go wrong.
+    // Every second kill comes while the database executes a write, the most dangerous moment.
     if (kill % 2 === 0) await seeWriting(name)
     service.child.kill('SIGKILL')
     await Promise.all(writes)
-    // What the database was sent it may still be doing.
+    // The database may still execute statements that the killed service has sent.
     const sessions = () => sql`select from pg_stat_activity where application_name = ${name}`
     while ((await sessions()).length > 0) await sleep(5)
 
@@ -158,6 +158,6 @@ it(`killed ${KILLS} times, leaves each profile as it was before a write or after
     }
   }
   console.log('writes without an answer:', kept)
-  // The kills were neither all too early nor all too late.
+  // Some kills came before the write was stored and some after it.
   expect(Math.min(kept.before, kept.after)).toBeGreaterThan(0)
 })

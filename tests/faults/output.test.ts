@@ -6,7 +6,7 @@ import { type Service, startService } from './service.js'
 
 const KILLS = 5
 const CLIENTS = 20
-/** Requests whose lines are more than the service keeps while nobody reads them. */
+/** So many requests that the service cannot keep their unread log lines. */
 const UNREAD = 4000
 const LONG_PATH = `/api/permisos/${'1'.repeat(1500)}`
 
@@ -23,7 +23,7 @@ const idsOf = ({ lines }: Service, kind: string) =>
       .map(({ reqId }) => reqId),
   )
 
-/** One request; gives the id and the time of its answer, undefined where none came. */
+/** Sends a request; returns the answer's status, id and time, or undefined without an answer. */
 async function ask({ address }: Service, method: string, path: string, token = '') {
   try {
     const headers = { cookie: `auth_token=${token}` }
@@ -35,7 +35,7 @@ async function ask({ address }: Service, method: string, path: string, token = '
   }
 }
 
-it(`a service killed ${KILLS} times under load has logged every write that it has answered`, async () => {
+it(`has logged every answered write when it is killed ${KILLS} times under load`, async () => {
   for (let kill = 0; kill < KILLS; kill++) {
     const service = await startService(env)
     const token = await service.login()
@@ -61,7 +61,7 @@ it(`a service killed ${KILLS} times under load has logged every write that it ha
     expect(writes.length).toBeGreaterThan(CLIENTS)
     const audited = idsOf(service, 'audit')
     expect(writes.filter((id) => !audited.has(id))).toEqual([])
-    // Lines of other requests are written after 50 ms; the rest is for a busy machine.
+    // Other lines are written after 50 ms at the latest; a busy machine may need longer.
     const early = reads.filter(({ at }) => at < killedAt - 400)
     expect(early.length).toBeGreaterThan(0)
     const logged = idsOf(service, 'request')
@@ -72,7 +72,7 @@ it(`a service killed ${KILLS} times under load has logged every write that it ha
 })
 
 describe('a log that nobody reads', () => {
-  it('holds up no request, takes no memory without bound, and tells what it lacks', async () => {
+  it('delays no request, takes little memory, and gets a line with the number of dropped lines', async () => {
     const service = await startService(env)
     const before = service.resources().memory
     service.child.stdout.pause()
@@ -81,7 +81,7 @@ describe('a log that nobody reads', () => {
     const clients = Array.from({ length: CLIENTS }, async () => {
       while (left-- > 0) {
         const begin = performance.now()
-        // Without a session: a line of the audit and one of the request.
+        // A write without a session has two lines, one of the audit and one of the request.
         expect(await ask(service, 'DELETE', LONG_PATH)).toMatchObject({ status: 401 })
         slowest = Math.max(slowest, performance.now() - begin)
       }
@@ -99,7 +99,7 @@ describe('a log that nobody reads', () => {
     await expect.poll(() => service.lines().at(-1)).toMatchObject({ msg: 'request' })
   })
 
-  it('is missed by nobody once its reader has gone', async () => {
+  it('does not keep the service from answering once its reader has closed the pipe', async () => {
     const service = await startService(env)
     service.child.stdout.destroy()
     for (let n = 0; n < 10; n++) {
@@ -110,21 +110,21 @@ describe('a log that nobody reads', () => {
   })
 })
 
-describe('with a slow reader', () => {
+describe('a slow reader gets all lines', () => {
   const LINES = 50_000
   const LAST = `{"n":${LINES},"msg":"audit"}\\n`
 
   it.each([
-    ['that wait when the process ends', '', 0, null],
-    ['that wait at process.exit', 'process.exit(3)', 3, null],
-    ['that wait at an exception that nobody catches', "throw new Error('nobody')", 1, null],
+    ['when the process ends', '', 0, null],
+    ['when the process calls process.exit', 'process.exit(3)', 3, null],
+    ['when the process ends with an uncaught exception', "throw new Error('nobody')", 1, null],
     [
-      'before one that does not wait, at a kill',
+      'before an audit line when the process is killed after that',
       `output.write('${LAST}'); process.kill(process.pid, 'SIGKILL')`,
       null,
       'SIGKILL',
     ],
-  ])('lines are written %s', async (_, end, code, signal) => {
+  ])('%s', async (_, end, code, signal) => {
     const program = `
       import { openOutput } from './dist/http/output.js'
       const output = openOutput(process.stdout)

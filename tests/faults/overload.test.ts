@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET, mapRequests, readData, seed } from '../bench/data.js'
 import type { Load, LoadRequest } from '../bench/load.js'
@@ -14,15 +15,14 @@ import {
   startServer,
 } from '../bench/processes.js'
 import { during } from '../during.js'
-import { BUSY } from '../endpoints.js'
 import { SECRETS } from '../service.js'
 
 const SECONDS = Number(process.env.OVERLOAD_SECONDS ?? 60)
-/** Clients that each wait for their answer: as many as a busy service has, and none is refused. */
+/** The clients of a busy service; each sends its next request after the answer to the last. */
 const CLIENTS = 200
-/** Ten times as many, and none of them heeds `Retry-After`. */
+/** Ten times as many clients, all of which ignore `Retry-After`. */
 const TOO_MANY = 10 * CLIENTS
-/** The bounds that the README states, in milliseconds and MB, and for how many requests a second. */
+/** The documented bounds, in milliseconds and MB, and the requests/s for which they hold. */
 const LATENCY = 5000
 const HEALTH_LATENCY = 1000
 const MEMORY = 400
@@ -33,7 +33,7 @@ let folder: string
 let service: Server
 let generator: Generator
 let requests: LoadRequest[]
-/** The headers of each administrator: one user works on few requests at a time. */
+/** The headers of each administrator; one user's requests would wait for each other. */
 let sessions: Record<string, string>[]
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ afterAll(async () => {
 
 const sessionOf = (index: number) => sessions[index % sessions.length] ?? {}
 
-/** Maps, lists and writes in turn, as many as there are clients. */
+/** Returns a request for each client: maps, lists and writes in turn. */
 function mixed(lectores: Parameters<typeof mapRequests>[0]) {
   const each = mapRequests(lectores).flatMap((map, index): LoadRequest[] => {
     const headers = sessionOf(index)
@@ -87,7 +87,7 @@ async function get(path: string) {
 
 const rate = ({ seconds }: Load, count: number) => Math.round(count / seconds)
 
-it('sheds ten times what it can do, and keeps the time of what it accepts', async () => {
+it('answers 503 under ten times its load, and what it accepts stays within its bounds', async () => {
   await flood(CLIENTS, 2)
   const memory = residentMb(service.pid)
   const usual = await flood(CLIENTS, 3)
@@ -110,7 +110,7 @@ it('sheds ten times what it can do, and keeps the time of what it accepts', asyn
 
   expect(over.shed).toBeGreaterThan(0)
   expect(over.answered / over.seconds).toBeGreaterThan(capacity / 2)
-  // A machine that does less takes longer for what is under way.
+  // A slower machine takes longer for the requests in flight.
   const slowness = Math.max(1, STATED_CAPACITY / capacity)
   expect(p99(over.times)).toBeLessThan(LATENCY * slowness)
   const refused = lists.find(({ status }) => status !== 200)

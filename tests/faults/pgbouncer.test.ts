@@ -18,7 +18,7 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 const isMissing = !installed('pgbouncer')
 const unless = isMissing ? ' (skipped: pgbouncer is not installed)' : ''
 
-/** The contract's own test, and those of the matrix and of the administrator flag. */
+/** The test files to run: the contract, the matrix and the administrator flag. */
 const FILES = ['contract', 'matriz', 'perfil']
 
 interface Report {
@@ -30,7 +30,7 @@ interface Report {
   }[]
 }
 
-/** Runs test files with all their databases behind the pooler; gives vitest's JSON report. */
+/** Runs test files whose services connect through the pooler; returns vitest's JSON report. */
 async function runTests(files: string[], pooler: { url: string }): Promise<Report> {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-report-'))
   const report = join(folder, 'report.json')
@@ -50,7 +50,7 @@ async function runTests(files: string[], pooler: { url: string }): Promise<Repor
 }
 
 describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}`, () => {
-  it('the contract holds', async () => {
+  it('the tests of the contract, the matrix and the administrator flag pass', async () => {
     const pooler = await startPgBouncer(inject('serverUrl'), 10)
     const files = FILES.map((name) => `tests/${name}.test.ts`)
     const { testResults } = await runTests(files, pooler)
@@ -65,7 +65,7 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}
     expect(pooler.readLog()).toMatch(/ db=prueba_/)
   })
 
-  it('three replicas over two connections make the schema and the administrator once', async () => {
+  it('three replicas over two connections create the schema and the administrator once', async () => {
     const captcha = await startCaptcha()
     const database = await cloneDatabase()
     const sql = postgres(database, { max: 1, onnotice: () => {} })

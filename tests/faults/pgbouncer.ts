@@ -8,7 +8,7 @@ import { installed, run } from './program.js'
 
 /**
  * Starts a PgBouncer with transaction pooling in front of the PostgreSQL at `serverUrl`, with
- * `poolSize` connections to each of its databases, until the test is over. `url` is its own address.
+ * `poolSize` connections to each database. `url` is its address. It ends after the test.
  */
 export async function startPgBouncer(serverUrl: string, poolSize: number) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-pgbouncer-'))
@@ -27,7 +27,7 @@ export async function startPgBouncer(serverUrl: string, poolSize: number) {
     'pool_mode = transaction',
     `default_pool_size = ${poolSize}`,
     'max_client_conn = 500',
-    // It refuses to stay root.
+    // PgBouncer refuses to run as root.
     ...(process.getuid?.() === 0 ? ['user = nobody'] : []),
   ]
   await writeFile(file, lines.join('\n'), { mode: 0o600 })
@@ -39,6 +39,6 @@ export async function startPgBouncer(serverUrl: string, poolSize: number) {
   return { url: `postgres://llavero:clave-de-nadie@127.0.0.1:${port}/`, readLog }
 }
 
-/** The same database, through a PgBouncer. */
+/** Returns the URL of a database through a PgBouncer. */
 export const through = (pooler: { url: string }, database: string) =>
   databaseUrl(pooler.url, new URL(database).pathname.slice(1))

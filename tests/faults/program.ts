@@ -5,10 +5,10 @@ import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Debian has them where an ordinary user's PATH does not lead. */
+/** The folders of PATH, and those where Debian has servers that an ordinary PATH lacks. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 
-/** Where a program is installed; undefined where it is not. */
+/** Returns the path of an installed program, or undefined. */
 export function installed(name: string): string | undefined {
   return FOLDERS.map((folder) => join(folder, name)).find((file) => {
     try {
@@ -21,8 +21,8 @@ export function installed(name: string): string | undefined {
 }
 
 /**
- * Runs a server program until `stop`, from when it listens on `port`. Throws with what it wrote
- * when it ends before that, or does not listen in 10 s.
+ * Starts a server program and resolves when it listens on `port`. Throws with its output when it
+ * ends before that, or does not listen within 30 s.
  */
 export async function run(
   file: string,
@@ -40,7 +40,7 @@ export async function run(
       log += chunk
     })
   }
-  for (const deadline = Date.now() + 10_000; !(await listens(port)); await sleep(20)) {
+  for (const deadline = Date.now() + 30_000; !(await listens(port)); await sleep(20)) {
     if (!hasEnded(child) && Date.now() < deadline) continue
     await stop(child)
     throw new Error(`${file} does not listen:\n${log}`)
@@ -51,7 +51,7 @@ export async function run(
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) =>
   exitCode !== null || signalCode !== null
 
-/** Not by SIGKILL: the workers of some would outlive it. */
+/** Ends a program with SIGTERM, because its worker processes may outlive a SIGKILL. */
 async function stop(child: ChildProcess) {
   if (hasEnded(child)) return
   const exited = once(child, 'exit')

@@ -19,7 +19,7 @@ type Replica = Awaited<ReturnType<typeof start>>
 interface Proxy {
   name: string
   program: string
-  /** Its configuration, for replicas on 127.0.0.1:3001 and :3002 and itself on 127.0.0.1:8080. */
+  /** Reads its configuration, for 127.0.0.1:8080 and replicas on 127.0.0.1:3001 and :3002. */
   readConfig(): Promise<string>
   args(file: string, folder: string): string[]
 }
@@ -58,7 +58,7 @@ beforeAll(async () => {
 })
 afterAll(() => captcha.close())
 
-/** The proxy in front of two ports, in a folder of its own. */
+/** Starts the proxy in front of two ports. */
 async function startProxy({ program, readConfig, args }: Proxy, ports: number[]) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-proxy-'))
   const port = await freePort()
@@ -89,8 +89,8 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
 }
 
 /**
- * Reads and writes from CLIENTS clients, each on a connection that it keeps, until `stop`, which
- * gives how many were answered, how many modules were made, and what was not as it must be.
+ * Sends reads and writes from CLIENTS clients, each over one connection, until `stop` is called.
+ * `stop` returns the number of successes and of created modules, and all failures.
  */
 function startLoad(url: string, token: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
@@ -157,7 +157,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     }
   })
 
-  /** Ends a replica, starts it anew on its port, and waits until the proxy uses it again. */
+  /** Ends a replica, starts another one on its port, and waits until the proxy uses it. */
   async function restart(index: number) {
     const old = replicas[index] as Replica
     old.child.kill('SIGTERM')
@@ -176,14 +176,14 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     const { answered, modulos, failures } = await load.stop()
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(100)
-    // Nor was any repeated that may not be.
+    // The proxy has not repeated any write: a repeated one would have created a module twice.
     const [row] = await sql`select count(*)::int from modulo where "strNombreModulo" like 'M %'`
     expect(row).toEqual({ count: modulos })
   })
 
   it.skipIf(isMissing)(`the metrics are not proxied${unless}`, async () => {
     const { status, body } = await send('GET', `${url}/metrics`)
-    // The proxy's own answer: the service's would be JSON.
+    // This is the proxy's own answer, because the service's would be JSON.
     expect(status).toBe(404)
     expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
   })

@@ -1,16 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { afterAll } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
+import type { Answer } from '../answers.js'
 import { ADMIN, ADMIN_ENV } from '../app.js'
 import { residentMb } from '../bench/measure.js'
 import { COMPILED, type Environment, killAll, start } from '../service.js'
 
 export type Service = Awaited<ReturnType<typeof startService>>
-export interface Answer {
-  /** 0 where none came. */
-  status: number
-  body: any
-}
 
 const captcha = await startCaptcha()
 afterAll(async () => {
@@ -18,7 +14,7 @@ afterAll(async () => {
   await captcha.close()
 })
 
-/** The compiled service, or another build of it, as a process with ADMIN as its administrator. */
+/** Starts the compiled service, or another build, as a process with the administrator ADMIN. */
 export async function startService(env: Environment, program = COMPILED) {
   const process = await start(
     {
@@ -33,7 +29,7 @@ export async function startService(env: Environment, program = COMPILED) {
 
   return {
     ...process,
-    /** One request with its whole answer. */
+    /** Sends a request; without an answer within 8 s, the status is 0. */
     async call(method: string, path: string, body?: object, token = ''): Promise<Answer> {
       try {
         const response = await fetch(process.address + path, {
@@ -50,14 +46,14 @@ export async function startService(env: Environment, program = COMPILED) {
         return { status: 0, body: undefined }
       }
     },
-    /** Logs the administrator in and gives the token, which is good at every other service too. */
+    /** Logs the administrator in; returns the token, which every other replica accepts as well. */
     async login(): Promise<string> {
       const credentials = { ...ADMIN, captchaToken: 'humano' }
       const { status, body } = await this.call('POST', '/api/auth/login', credentials)
       if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
       return body.token
     },
-    /** Its open files and sockets, and its memory in MB. */
+    /** Returns the number of open descriptors and the resident memory in MB. */
     resources: () => ({
       handles: readdirSync(`/proc/${pid}/fd`).length,
       memory: residentMb(pid),

@@ -8,14 +8,14 @@ import { COMPILED, launch, SECRETS } from '../service.js'
 import { connectTo, type Database, newFolder, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
-/** A primary and a standby that has everything that the primary has answered. */
+/** Starts a primary and a synchronous standby, which has every write that the primary confirmed. */
 async function startPair() {
   const first = await startDatabase()
   await first.stop()
   const folder = newFolder()
   const copy = promisify(execFile)
   await copy('cp', ['-a', first.folder, folder])
-  // Owned by whom the server runs as.
+  // Copied with its owner, because the server runs as another user.
   await copy('cp', ['-a', `${folder}/data/PG_VERSION`, `${folder}/data/standby.signal`])
   await first.start()
   const { password } = new URL(first.url)
@@ -32,7 +32,7 @@ async function startPair() {
   return { primary: first, standby, password }
 }
 
-/** The address of several servers, which have one password. */
+/** Returns the URL of several servers that have the same password. */
 function addressOf(...databases: Database[]) {
   const { password } = new URL(databases[0]?.url ?? '')
   const hosts = databases.map(({ port }) => `127.0.0.1:${port}`)
@@ -54,7 +54,7 @@ async function create() {
   return body?.success === true
 }
 
-/** How long it takes until a write is answered well, from now, in milliseconds. */
+/** Waits until a write succeeds; returns how long that took, in milliseconds. */
 async function untilWritten() {
   const since = Date.now()
   while (!(await create())) await sleep(50)
@@ -84,13 +84,13 @@ describe.each<[string, (primary: Database) => unknown]>([
     token = await service.login()
   })
 
-  it('is found behind the standby that is named first', async () => {
+  it('is used although DATABASE_URL names the standby first', async () => {
     expect(await create()).toBe(true)
     const sql = connectTo(pair.primary.url)
     expect(await sql`select pg_is_in_recovery() as "isStandby"`).toEqual([{ isStandby: false }])
   })
 
-  it('is given up for the standby once that is promoted, within 10 s and with every write', async () => {
+  it('is replaced by the promoted standby within 10 s, without losing a confirmed write', async () => {
     let isOver = false
     const loading = load(() => isOver)
     await sleep(500)
@@ -121,7 +121,7 @@ describe.each<[string, (primary: Database) => unknown]>([
   })
 })
 
-it('tells which hosts it has tried, and not the password, when none serves', async () => {
+it('writes the hosts that it tried, without the password, when none can be used', async () => {
   const { primary, standby, password } = await startPair()
   await primary.kill()
   const { ended } = launch(
@@ -135,12 +135,12 @@ it('tells which hosts it has tried, and not the password, when none serves', asy
   expect(stderr).not.toContain(password)
 })
 
-describe('a standby whose replay is paused, in the place of its primary', () => {
+describe('a paused standby that a proxy puts in the place of the primary', () => {
   it.each(['its host alone', 'both hosts'])(
-    'answers nothing, with %s in DATABASE_URL',
+    'makes requests fail instead of answering old data, with %s in DATABASE_URL',
     async (hosts) => {
       const { primary, standby } = await startPair()
-      // As a proxy does after a switchover: to the one server, and then to the other.
+      // The proxy leads to the one server, and after a switchover to the other one.
       let target = primary.port
       const links = new Set<Socket>()
       const proxy = net.createServer((client) => {
@@ -172,7 +172,7 @@ describe('a standby whose replay is paused, in the place of its primary', () => 
         expect((await service.call('GET', '/health/ready')).status).toBe(503)
       }
       target = primary.port
-      await expect.poll(async () => (await list()).status, { timeout: 5000 }).toBe(200)
+      await expect.poll(async () => (await list()).status, { timeout: 10_000 }).toBe(200)
       for (const link of links) link.destroy()
       proxy.close()
     },

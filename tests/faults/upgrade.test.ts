@@ -5,15 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
+import { READY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
-import { READY, usuario } from '../endpoints.js'
+import { usuario } from '../endpoints.js'
 import { type Service, startService } from './service.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MIGRATION = '9999_siguiente.sql'
 
-/** A copy of this build as another release. Gives the arguments of node, and its sql folder. */
+/** Copies this build; returns the folder of the copy and the arguments with which Node runs it. */
 async function copyRelease() {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-next-'))
   closeAtEnd(() => rm(folder, { recursive: true }))
@@ -34,7 +35,7 @@ async function appendToModulos(folder: string, suffix: string) {
   await writeFile(file, changed)
 }
 
-/** This build with a migration, a changed function, and a new one whose file comes before what it calls. */
+/** Copies this build with a migration, a changed function, and one that calls a later file's. */
 async function makeNextRelease() {
   const { folder, program } = await copyRelease()
   const sql = (path: string) => join(folder, 'sql', path)
@@ -50,7 +51,7 @@ async function makeNextRelease() {
   return program
 }
 
-/** This build as release `version`, which differs in one function and has no migration of its own. */
+/** Copies this build as release `version`, with one changed function and no further migration. */
 async function makeRelease(version: string) {
   const { folder, program } = await copyRelease()
   const file = join(folder, 'package.json')
@@ -61,8 +62,8 @@ async function makeRelease(version: string) {
 }
 
 /**
- * Requests of every kind to a replica; gives how many it answered, and throws at one that fails.
- * `name` makes what they write theirs.
+ * Sends requests of every kind to a replica; returns how many were answered, throws when one fails.
+ * `name` has to be unique, because the created rows get it as their name.
  */
 async function useEverything(service: Service, name: string) {
   const token = await service.login()
@@ -108,7 +109,7 @@ async function leave(service: Service, strNombreUsuario: string, strPwd: string)
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
 }
 
-/** Has three clients use a replica until `stop`, which returns how many requests each got answered. */
+/** Sends requests from three clients until `stop`, which throws when one of them has failed. */
 function loadReplica(service: Service, name: string) {
   let isRunning = true
   const clients = [1, 2, 3].map(async (client) => {
@@ -119,7 +120,7 @@ function loadReplica(service: Service, name: string) {
     return answered
   })
   const all = Promise.all(clients)
-  // A failure is thrown by `stop`, however early it comes.
+  // `stop` throws the failure, however early it happened.
   all.catch(() => {})
   return {
     async stop() {
@@ -129,7 +130,7 @@ function loadReplica(service: Service, name: string) {
   }
 }
 
-it('an old replica serves beside a newer one, and started again changes nothing', async () => {
+it('an old replica works beside a newer one, and changes no schema when it restarts', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
   const sql = postgres(env.DATABASE_URL, { max: 1 })
   closeAtEnd(() => sql.end())
@@ -164,7 +165,7 @@ it('an old replica serves beside a newer one, and started again changes nothing'
   await nextLoad.stop()
 })
 
-it('a function is that of the highest version that has been started, with no migration too', async () => {
+it('a function stays that of the highest version that has been started', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
   const older = await makeRelease('0.9.0')
   const newer = await makeRelease('0.10.0')

@@ -4,10 +4,10 @@ import type { Service } from './service.js'
 
 const NAME = 'usuario'
 
-/** The name of a user, counted from 1. */
+/** Returns the name of a user; `number` counts from 1. */
 export const nombreOf = (number: number) => `${NAME}${number}`
 
-/** Adds `count` users in the administrator's profile, with the administrator's password. */
+/** Inserts `count` users with the administrator's profile and password. */
 export async function addUsers(sql: postgres.Sql, count: number) {
   await sql`
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")

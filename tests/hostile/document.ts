@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
-/** What is read of a JSON Schema. */
+/** The part of a JSON Schema that the generators read. */
 export interface Schema {
   type?: string | string[]
   enum?: unknown[]
@@ -26,7 +26,7 @@ export interface Operation {
   parameters: Parameter[]
   body: Schema | undefined
   isPublic: boolean
-  /** What checks the body, by declared status. */
+  /** A validator of the body for each declared status. */
   answers: Map<number, ValidateFunction<any>>
 }
 
@@ -51,7 +51,7 @@ export function operationsOf({ paths, components }: any): Operation[] {
   )
 }
 
-/** What no operation answers: methods that the document never has, and paths below its own. */
+/** Returns requests that no operation answers: other methods, and paths below the declared ones. */
 export function unroutedOf(document: any): Operation[] {
   const used = Object.values<object>(document.paths).flatMap(Object.keys)
   const unused = METHODS.filter(
@@ -95,7 +95,7 @@ function answersOf(responses: Record<string, any>): Operation['answers'] {
   )
 }
 
-/** The same schema without room for keys that it does not name; all of an `allOf` name them. */
+/** Returns the schema with undeclared keys forbidden; the parts of an `allOf` share their keys. */
 function closed(schema: any): any {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema

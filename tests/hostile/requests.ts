@@ -1,13 +1,14 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
+import type { AnswerWithHeaders } from '../answers.js'
 import type { Operation, Parameter } from './document.js'
 import { faulty, hostile, textOf, valid } from './values.js'
 import { type Caller, TOKENS } from './world.js'
 
 export type Request = ReturnType<typeof requestsFor> extends fc.Arbitrary<infer T> ? T : never
 
-/** Requests for an operation: as declared, or with faults in any part. */
+/** Returns a generator of requests for an operation, valid ones and ones with errors. */
 export function requestsFor(operation: Operation) {
   const usualType = operation.body ? 'application/json' : undefined
   return fc
@@ -73,7 +74,7 @@ function pathsOf({ path, parameters }: Operation) {
   const texts = parameters.filter((parameter) => parameter.in === 'path').map(textsOf)
   return fc.tuple(...texts).map((texts) => {
     const segments = texts.values()
-    // An empty segment would make another path.
+    // An empty segment would change the route.
     return path.replace(/{\w+}/g, () => segments.next().value || '%20')
   })
 }
@@ -93,7 +94,7 @@ function queriesOf({ parameters }: Operation) {
   return fc.array(fc.oneof(...pairs), { maxLength: 3 }).map((pairs) => `?${pairs.join('&')}`)
 }
 
-/** Texts for a parameter, percent-encoded, most of them well. */
+/** Returns a generator of texts for a parameter, most of them correctly percent-encoded. */
 const textsOf = ({ schema }: Parameter) =>
   fc.oneof(
     { arbitrary: valid(schema).map(textOf).map(encode), weight: 8 },
@@ -101,7 +102,7 @@ const textsOf = ({ schema }: Parameter) =>
     fc.constantFrom('%', '%zz', '%00', '%c0%80', '%ed%a0%80', '..', '%2e%2e%2f', '+', ';=:@'),
   )
 
-/** Cut, as the head of a request may have 16 KiB; lone surrogates can't be encoded. */
+/** Cuts and encodes a text: a head may have 16 KiB, and lone surrogates have no encoding. */
 const encode = (text: string) =>
   encodeURIComponent(text.slice(0, 2000).replace(/\p{Cs}/gu, '\ufffd'))
 
@@ -117,11 +118,11 @@ function bodiesOf({ body: schema }: Operation): fc.Arbitrary<string | undefined>
   )
 }
 
-/** In milliseconds; on a busy machine too. */
+/** How long an answer may take, in milliseconds. */
 const TIME_LIMIT = 3000
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Sends a request byte for byte; throws where the answer takes more than TIME_LIMIT. */
+/** Sends a request byte for byte; throws when the answer takes longer than TIME_LIMIT. */
 export function send(address: string, { method, url, caller, by, body, ...request }: Request) {
   const headers: Record<string, string> = { ...request.headers }
   const token = TOKENS[caller]
@@ -131,9 +132,9 @@ export function send(address: string, { method, url, caller, by, body, ...reques
   if (body !== undefined && !headers['transfer-encoding']) {
     headers['content-length'] = String(bytes.length)
   }
-  // Parsed as a URL, the path would be put straight first.
+  // The path is sent as it is, because the URL parser would normalize it.
   const { hostname, port } = new URL(address)
-  return new Promise<Answer>((resolve, reject) => {
+  return new Promise<AnswerWithHeaders<string>>((resolve, reject) => {
     const sent = httpRequest({ agent, hostname, port, method, path: url, headers })
     sent.setTimeout(TIME_LIMIT, () => sent.destroy(new Error('no answer in time')))
     sent.on('error', reject)
@@ -143,10 +144,4 @@ export function send(address: string, { method, url, caller, by, body, ...reques
     })
     sent.end(bytes)
   })
-}
-
-export interface Answer {
-  status: number
-  headers: Record<string, unknown>
-  body: string
 }

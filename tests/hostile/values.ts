@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import type { Schema } from './document.js'
 
-/** Values are generated as JSON texts: `1e400`, keys that stand twice and mere garbage are too. */
+/** Values are generated as JSON texts, which may have `1e400`, repeated keys or garbage. */
 type Json = fc.Arbitrary<string>
 
-/** Of rows that there are at first, of rows that a sequence adds (see world.ts), of none. */
+/** Ids of the first rows, of rows that a sequence adds (see world.ts), and of no row. */
 const ids = fc.oneof(
   { arbitrary: fc.integer({ min: 1, max: 8 }), weight: 9 },
   { arbitrary: fc.integer({ min: 100, max: 103 }), weight: 2 },
@@ -16,7 +16,7 @@ const words = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
 )
 
-/** What fits the schema, with the schema's own examples and the ids of rows that there are. */
+/** Returns a generator of valid values, with the schema's examples and the ids of existing rows. */
 export function valid(schema: Schema): Json {
   if (schema.enum) return fc.constantFrom(...schema.enum).map(json)
   if (typeOf(schema) === 'object') return object(schema)
@@ -29,7 +29,7 @@ export function valid(schema: Schema): Json {
   return fc.oneof({ arbitrary: fc.constantFrom(...schema.examples), weight: 6 }, own).map(json)
 }
 
-/** What fits the schema but for one fault, at any depth: others would hide what it does. */
+/** Returns a generator of values with one error at any depth; a second one could hide the first. */
 export function faulty(schema: Schema): Json {
   if (typeOf(schema) === 'array') return fc.oneof(list(schema, faulty), hostile)
   if (typeOf(schema) === 'string') return fc.oneof({ arbitrary: texts, weight: 3 }, hostile)
@@ -45,7 +45,7 @@ export function faulty(schema: Schema): Json {
   return fc.oneof({ arbitrary: wrong, weight: 8 }, more, less, hostile)
 }
 
-/** What a field is when it is not null. */
+/** Returns the type of a field that may be null as well. */
 const typeOf = ({ type }: Schema) => [type].flat()[0]
 
 type Values = (schema: Schema) => Json
@@ -53,7 +53,7 @@ type Values = (schema: Schema) => Json
 const list = ({ items = {} }: Schema, values: Values) =>
   fc.array(values(items), { maxLength: 4 }).map((items) => `[${items.join()}]`)
 
-/** An object that fits but for the keys in `others`, which have values of their own. */
+/** Returns a generator of objects; the keys in `others` get values from these generators. */
 function object({ properties = {}, required = [] }: Schema, others: Record<string, Values> = {}) {
   const members = Object.entries(properties).map(([key, schema]) => {
     const entry = member(fc.constant(key), (others[key] ?? valid)(schema))
@@ -71,7 +71,7 @@ const json = (value: unknown) => JSON.stringify(value)
 
 const KEYS = ['__proto__', 'constructor', 'id', 'versionSesion', 'bitAdministrador', '', '\0']
 
-/** JSON texts, most of them, with two spaces between. */
+/** JSON texts and invalid ones, with two spaces between them. */
 const CONSTANTS = String.raw`
   null  true  0  -0  -1  1.5  1e0  1E2  1e21  1e400  -1e400  01  0x1  NaN  -Infinity  undefined
   2147483647  2147483648  -2147483649  9007199254740993  'x'  "x  "\x"  []  {}  [1]  [null]  [[1]]
@@ -95,7 +95,7 @@ const DEEP = [
 
 const constants = CONSTANTS.trim().split(/\s{2,}/)
 
-/** Texts that something on the way may stumble over. */
+/** A generator of strings that are hard to process. */
 const texts: Json = fc.oneof(
   { arbitrary: fc.constantFrom(...constants.filter((text) => /^".*"$/.test(text))), weight: 4 },
   fc.constantFrom(...LONG).map(json),
@@ -103,7 +103,7 @@ const texts: Json = fc.oneof(
   fc.string({ unit: 'binary' }).map(json),
 )
 
-/** What nobody means well with. */
+/** A generator of hostile values. */
 export const hostile: Json = fc.oneof(
   { arbitrary: texts, weight: 6 },
   { arbitrary: fc.constantFrom(...constants, ...DEEP), weight: 4 },
@@ -111,7 +111,7 @@ export const hostile: Json = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }).map(json),
 )
 
-/** The text that a JSON text spells; itself where it spells none. */
+/** Returns the string that a JSON text stands for, or the text itself when it is not a string. */
 export function textOf(json: string): string {
   try {
     const value = JSON.parse(json)

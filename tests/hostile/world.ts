@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import postgres from 'postgres'
 import { JWT_SECRET } from '../app.js'
 
-/** What every sequence of requests begins with: ids from 1 up to 8 in each table and some more. */
+/** The rows that each sequence of requests begins with; their ids start at 1. */
 const ROWS = `
   insert into perfil ("strNombrePerfil")
   values ('LIMITADO'), ('FUERTE'), ('VACÍO'), ('%_\\'), ('"'), ('\u202eÑ😀'), ('SIN USUARIOS');
@@ -20,8 +20,8 @@ const ROWS = `
 `
 
 /**
- * A trigger notes every change of a row. The last note's id is exact and cheap to ask for: what a
- * transaction notes that is rolled back is gone with it. Rows that requests add get ids from 100.
+ * A trigger inserts a note for every change of a row. The id of the last note shows whether rows
+ * have changed, because a rollback removes notes as well. Rows of requests get ids from 100.
  */
 const SETUP = `
   create schema prueba;
@@ -43,7 +43,7 @@ const SETUP = `
     end loop;
   end
   $$;
-  -- As a replica: no trigger fires, no foreign key is looked at.
+  -- In the role of a replica, no trigger fires and no foreign key is checked.
   create function prueba.restaurar() returns void language plpgsql
   set session_replication_role = replica as $$
   declare
@@ -60,9 +60,8 @@ const SETUP = `
 `
 
 /**
- * Fills the database, where one administrator is already, who becomes the user that the document's
- * example of a login names. `restore` makes the rows what they were at first; `changes` grows with
- * every row that is added, changed or removed.
+ * Inserts the rows. The administrator, who exists already, becomes the user in the document's
+ * example of a login. `restore` restores all rows; `changes` returns a number that every change raises.
  */
 export async function fillWorld({ sql, passwords }: FastifyInstance, url: string) {
   await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
@@ -84,7 +83,7 @@ const soon = Math.floor(Date.now() / 1000) + 3600
 const administrator = { id: 1, idPerfil: 1, nombre: 'admin', exp: soon }
 const limited = { id: 2, idPerfil: 2, nombre: 'limitado', exp: soon }
 
-/** The tokens that requests come with, by who calls. */
+/** The tokens of the requests, by caller. */
 export const TOKENS = {
   administrator: sign(administrator),
   limited: sign(limited),
@@ -100,7 +99,7 @@ export const TOKENS = {
   garbage: 'e30.e30.%00',
   none: undefined,
 }
-/** Those of them that a session goes with. */
+/** The callers whose token belongs to a session. */
 export const SESSIONS: Caller[] = ['administrator', 'limited', 'moved']
 export type Caller = keyof typeof TOKENS
 

@@ -8,7 +8,7 @@ import { mark, type Section } from '../measure.js'
 import { SERVERS } from '../processes.js'
 import { type Connection, type Endpoint, makeRequests, READS, WRITES } from '../workload.js'
 
-/** Users who read, and who write without being administrators. Their profiles hold every right. */
+/** Users who read, and who write without being administrators; their profiles have every flag. */
 const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
 const ADMINISTRADORES: Grupo = {
   nombre: 'administrador',
@@ -17,7 +17,7 @@ const ADMINISTRADORES: Grupo = {
 }
 /** The users and profiles that are written. */
 const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
-/** A user who may do nothing. */
+/** A user without permissions. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
 /** The name of the group of profiles that records are added to. */
 const VACIOS = 'vacio'
@@ -155,7 +155,7 @@ function describeResult(
     ratio: perSecond.ratio,
     'at least': target.perSecond,
   }
-  // There is no /proc to read processor time from.
+  // Without /proc, the processor time is unknown.
   if (Number.isNaN(cpuMs.ratio.median)) return { ...row, holds: mark(isFast) }
   const isCheap = cpuMs.ratio.median <= target.cpu
   return {

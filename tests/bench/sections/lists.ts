@@ -4,11 +4,11 @@ import { type Section, spread } from '../measure.js'
 import { SERVERS } from '../processes.js'
 
 const REQUESTS = 15
-/** Profiles, with about as many records each. */
+/** The number of profiles. */
 const SIZES = [10, 1000, 20_000]
 const RECORDS = 100
 
-/** What administrators wait for: pages of permission records, one request after the other. */
+/** Measures how long administrators wait for a page of permission records. */
 export async function lists(bench: Bench): Promise<Section> {
   const rows: Section['rows'] = []
   for (const perfiles of SIZES) {
@@ -26,7 +26,7 @@ export async function lists(bench: Bench): Promise<Section> {
     }
     const last = await get(1)
     for (const page of [1, Math.ceil(last / 2), last]) {
-      // The first ones make connections, and statements that the database has planned for good.
+      // The first requests open connections and make the database keep its plans.
       for (let turn = 0; turn < 8; turn += 1) await get(page)
       const times: number[] = []
       for (let turn = 0; turn < REQUESTS; turn += 1) {

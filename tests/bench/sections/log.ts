@@ -4,10 +4,10 @@ import { mapRequests } from '../data.js'
 import { mark, type Section } from '../measure.js'
 import { SERVERS } from '../processes.js'
 
-/** The most processor time of a request with its line, that of one without being 1. */
+/** The most processor time of a request with its log line, relative to one without. */
 const TARGET = 1.15
 
-/** What the line costs that is written for each request. */
+/** Measures how much processor time the log line of each request costs. */
 export async function log(bench: Bench): Promise<Section> {
   const servers = {
     service: await bench.startServer(SERVERS.service, { LOG_LEVEL: 'info' }),

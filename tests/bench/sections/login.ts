@@ -7,7 +7,7 @@ const IN_FLIGHT = 20
 const MAPS_PER_SECOND = 50
 const ROUNDS = 3
 
-/** What a login storm does to everybody else, and what it yields. */
+/** Measures the other requests during a storm of logins, and how many logins succeed. */
 export async function login({ data, generator, startServer, ...bench }: Bench): Promise<Section> {
   const seconds = bench.seconds * 3
   const { url, stop } = await startServer(SERVERS.service)

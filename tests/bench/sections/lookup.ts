@@ -5,7 +5,7 @@ import { authorization, mapRequests } from '../data.js'
 import type { Section } from '../measure.js'
 import { LOOKUP, LOOKUP_ALONE, SERVERS } from '../processes.js'
 
-/** What it is worth that session look-ups share their statements. */
+/** Measures how much the service gains by looking up several sessions in one statement. */
 export async function lookup(bench: Bench): Promise<Section> {
   const { shareSesiones } = await import(LOOKUP)
   assert(shareSesiones, 'references/lookup-alone.js replaces a function that is there no more')

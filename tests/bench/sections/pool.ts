@@ -10,10 +10,10 @@ const ROUNDS = 5
 const WAYS = { service: 'the pool of the service', driver: 'postgres.js, max_pipeline: 0' }
 type Way = keyof typeof WAYS
 const NAMES = Object.keys(WAYS) as Way[]
-/** The most processor time of a query through the pool, that of the driver being 1. */
+/** The most processor time of a query through the pool, relative to the driver alone. */
 const TARGET = 1.25
 
-/** What the pool costs over the driver that it is made of. */
+/** Measures the processor time that the pool adds to that of its driver. */
 export async function pool({ env, seconds }: Bench): Promise<Section> {
   const processes = { service: startProcess('service', env), driver: startProcess('driver', env) }
 
@@ -46,7 +46,7 @@ export async function pool({ env, seconds }: Bench): Promise<Section> {
 }
 
 function startProcess(way: Way, env: Record<string, string>) {
-  // Without the loader that this process runs with.
+  // The child runs without this process's TypeScript loader.
   const child = fork(FILE, [way], { env: { ...process.env, ...env }, execArgv: [] })
   stopAtExit(child)
   return child

@@ -5,14 +5,14 @@ import { alternate, mark, ratios, residentMb, type Section, spread } from '../me
 import { SERVERS } from '../processes.js'
 
 const ROUNDS = 5
-/** How long the service may take to start, the plain way being 1, and how large it may be. */
+/** How long the service may take to start, relative to the plain way, and its most memory. */
 const MAX_START = 1.7
 const MAX_IDLE = 95
 const WAYS = { service: 'Llavero', plain: 'plain way: Fastify + postgres.js' } as const
 type Way = keyof typeof WAYS
 const NAMES = Object.keys(WAYS) as Way[]
 
-/** What a replica costs before it does anything, and after it worked. */
+/** Measures the start of a replica, and its memory before and after it has worked. */
 export async function start({ data, generator, seconds, startServer }: Bench): Promise<Section> {
   const requests = mapRequests(data.lectores)
   const results = await alternate(ROUNDS, NAMES, async (name) => {

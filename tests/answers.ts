@@ -1,0 +1,51 @@
+/** An answer as the tests compare it. */
+export interface Answer<Body = any> {
+  /** The HTTP status; 0 when no answer came. */
+  status: number
+  /** The body, parsed from JSON unless `Body` is a string. */
+  body: Body
+}
+
+export interface AnswerWithHeaders<Body = any> extends Answer<Body> {
+  /** The headers by their names in lower case. */
+  headers: Record<string, unknown>
+}
+
+/** Returns the status and the body alone, so that an answer can be compared as a whole. */
+export const withoutHeaders = ({ status, body }: Answer): Answer => ({ status, body })
+
+/** The first of the contract's two failure bodies: `{ statusCode, message }`. */
+export const statusFailure = (status: number, message: string): Answer => ({
+  status,
+  body: { statusCode: status, message },
+})
+
+/** The second of the contract's two failure bodies: `{ success: false, message }`. */
+export const successFailure = (status: number, message: string): Answer => ({
+  status,
+  body: { success: false, message },
+})
+
+export const UNAUTHENTICATED = statusFailure(401, 'Sesión no válida o expirada')
+export const FORBIDDEN = statusFailure(403, 'No tiene permiso para realizar esta acción')
+export const NOT_FOUND = statusFailure(404, 'Recurso no encontrado')
+export const TOO_LARGE = statusFailure(413, 'El cuerpo de la petición es demasiado grande')
+export const INTERNAL = statusFailure(500, 'Error interno del servidor')
+export const NOT_UPDATED = statusFailure(
+  500,
+  'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
+)
+export const BUSY = statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.')
+
+/** The two answers of `/health/ready`. */
+export const READY: Answer = { status: 200, body: { status: 'ok' } }
+export const NOT_READY = statusFailure(503, 'No disponible')
+
+export const DELETED: Answer = {
+  status: 200,
+  body: { success: true, message: 'Eliminado correctamente' },
+}
+export const MATRIX_REPLACED: Answer = {
+  status: 200,
+  body: { success: true, message: 'Matriz actualizada correctamente' },
+}
