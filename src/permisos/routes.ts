@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
-import { MATRIX_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { listPermisos } from './listado.js'
 import { keepMapas } from './mapa.js'
@@ -16,6 +15,7 @@ import {
 } from './queries.js'
 import {
   DePerfilParams,
+  MATRIZ_BODY_LIMIT,
   MapaDePermisos,
   Matriz,
   Permiso,
@@ -148,7 +148,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
   })
 
   app.post('/guardar-matriz', {
-    bodyLimit: MATRIX_BODY_LIMIT,
+    bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
