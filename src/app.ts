@@ -7,11 +7,15 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
+import { BODY_LIMIT, parseJsonBodies } from './http/bodies.js'
 import docs from './http/docs.js'
+import { keepIdleConnections } from './http/drain.js'
+import { answerAfterBody } from './http/early-answers.js'
 import { answerFailures, Failure } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
-import { BODY_LIMIT, limitLoad, parseJsonBodies } from './http/limits.js'
+import { limitLargeBodies } from './http/large-bodies.js'
+import { limitLoad } from './http/load.js'
 import { auditWrites, type LogStream, logOptions, logRequests } from './http/log.js'
 import { documentFailures } from './http/openapi.js'
 import { takeTurns } from './http/turns.js'
@@ -29,17 +33,52 @@ declare module 'fastify' {
     passwords: Passwords
     verifyCaptcha: VerifyCaptcha
     imagenes: Imagenes
-    /** Whether the service is about to stop: it is not ready any more. */
-    isStopping: boolean
   }
 }
 
-/** The longest request header, and with it the longest id in a path. */
+/** The largest head of a request, in bytes, and so the longest id in a path. */
 const MAX_HEADER = 16_384
 
+/** The features as the OpenAPI document describes them. */
+const ABOUT = {
+  description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
+  tags: [
+    { name: 'auth', description: 'Inicio de sesión' },
+    { name: 'usuario', description: 'Usuarios' },
+    { name: 'perfil', description: 'Perfiles' },
+    { name: 'modulo', description: 'Módulos' },
+    { name: 'permisos', description: 'La matriz de permisos' },
+  ],
+}
+
 /**
- * The whole service, not listening yet. Closing it ends the pool and the threads that it opened.
- * `logStream` takes the log lines instead of the standard output.
+ * Builds the whole service, which does not listen yet. Closing it closes the pool and ends the threads
+ * for passwords. `logStream` gets the log lines; without it they go to the standard output.
+ *
+ * A request under /api passes these steps. Fastify runs hooks of one kind in the order in which they
+ * are added, so the order of the lines below matters.
+ *
+ * - onRequest: log.ts notes the address and the id; the cookies are read; headers.ts adds the headers
+ *   and answers preflight requests; unreadable.ts refuses a request without `Host`; unknown paths are
+ *   refused; auth/access.ts verifies the token; turns.ts waits for the turn of the user; load.ts
+ *   refuses what is too much; auth/access.ts finds the session and checks the permission; the login
+ *   counts attempts.
+ * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts takes the
+ *   bytes of a large body; validation.ts checks the path.
+ * - The body is read and parsed (bodies.ts).
+ * - preValidation: load.ts counts the request again; the login notes the name for the audit.
+ * - The query and the body are checked (validation.ts), and the handler runs. failures.ts turns
+ *   everything that any step throws into an answer.
+ * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
+ *   large-bodies.ts let the next ones in; early-answers.ts waits for the rest of the body; the audit
+ *   line is written.
+ * - When the answer has been sent or the client has gone, the log line and the metrics are written,
+ *   and the turn ends.
+ *
+ * When a route is added (onRoute), validation.ts adds the check of its path, openapi.ts collects it
+ * for the document, auth/access.ts requires it to declare its access, and documentFailures adds the
+ * bodies of its failures. When the application closes, drain.ts keeps idle connections for a moment
+ * (preClose), and then the pool and the threads end (onClose).
  */
 export async function buildApp(
   config: Config,
@@ -54,16 +93,16 @@ export async function buildApp(
     routerOptions: { maxParamLength: MAX_HEADER },
     http: {
       maxHeaderSize: MAX_HEADER,
-      // How long the headers of a request may take to come in, in milliseconds.
+      // How long the head of a request may take to arrive, in milliseconds.
       headersTimeout: 15_000,
-      // How often Node looks for connections that are late, in milliseconds.
+      // How often Node looks for requests that are late, in milliseconds.
       connectionsCheckingInterval: 1000,
-      // answerOddRequests looks for it.
+      // Node would refuse a request without `Host` without a body. answerOddRequests refuses it.
       requireHostHeader: false,
     },
-    // How long a whole request may take to come in, in milliseconds.
+    // How long a whole request may take to arrive, in milliseconds.
     requestTimeout: 120_000,
-    // What still arrives on open connections while the server closes is served to its end.
+    // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
     frameworkErrors: refusePath,
     clientErrorHandler: (error, connection) => refuseConnection(app, error, connection),
@@ -78,33 +117,40 @@ export async function buildApp(
   app.decorate('passwords', passwords)
   app.decorate('verifyCaptcha', captchaVerifier(config))
   app.decorate('imagenes', imageHost(config.CLOUDINARY_URL))
-  app.decorate('isStopping', false)
 
+  keepIdleConnections(app)
   validateRequests(app)
   parseJsonBodies(app)
   answerFailures(app)
   logRequests(app)
   if (config.METRICS === 'true') {
-    // The metrics library is loaded by those who use it.
+    // The metrics library is loaded only when it is used.
     const { default: metrics } = await import('./http/metrics.js')
-    await app.register(metrics, { waitingHashes: passwords.waiting })
+    const waitingHashes = {
+      name: 'llavero_password_hashes_waiting',
+      help: 'Password hashes that wait for a thread',
+      read: passwords.waiting,
+    }
+    await app.register(metrics, { gauges: [waitingHashes] })
   }
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)
   app.addHook('onRequest', async ({ is404 }) => {
-    // Whatever comes with it is not looked at.
+    // Before the body is read.
     if (is404) throw new Failure('notFound')
   })
-  await app.register(docs)
+  await app.register(docs, ABOUT)
   app.register(healthRoutes, { prefix: '/health' })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // Half of the connections are left to the others.
+    // Half of the connections are left to other users.
     takeTurns(api, Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2)))
-    await limitLoad(api, imageLimit)
+    await limitLoad(api)
+    limitLargeBodies(api, imageLimit)
+    answerAfterBody(api)
     guardRoutes(api, config)
     auditWrites(api)
     api.addHook('onRoute', documentFailures)

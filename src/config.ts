@@ -9,22 +9,22 @@ import {
   textConstraints,
 } from './http/constraints.js'
 
-/** Thrown by loadConfig; the message has one line for each variable at fault. */
+/** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
 
-/** The most that bcrypt reads of a password, in bytes; it would cut off the rest silently. */
+/** The longest password, in bytes. bcrypt would ignore the bytes after these. */
 export const MAX_PASSWORD_BYTES = 72
 /** The longest user name and the longest email address, in characters. */
 const MAX_TEXT = 255
 
-/** An environment variable, and what is read from it. */
+/** An environment variable, and how its value is read. */
 interface Variable<Value> {
   /** What the variable must be, as the end of a sentence. */
   mustBe: string
-  /** Returns the value that a text stands for; undefined for a malformed text. */
+  /** Returns the value of a variable with this text; undefined for an invalid text. */
   parse(text: string): Value | undefined
   isRequired: boolean
-  /** The value where the variable is not set. */
+  /** The value of a variable that is not set. */
   default?: Value
 }
 
@@ -94,18 +94,18 @@ const VARIABLES = {
   METRICS: choice('false', 'true'),
 }
 
-/** The three variables that are set together or not at all. */
+/** These three variables are set together or not at all. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
 type Variables = typeof VARIABLES
-/** The values of all variables. */
+/** The values of all variables, by name. */
 export type Config = {
   [Name in keyof Variables]: Variables[Name] extends Variable<infer Value> ? Value : never
 }
 
 /**
  * Reads the configuration from environment variables. An empty variable counts as not set. Throws a
- * ConfigError that names every variable at fault and what it must be, and quotes no value.
+ * ConfigError that names every invalid variable and what it must be, and quotes no value.
  */
 export function loadConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = []
@@ -175,15 +175,15 @@ function isOrigin(item: string) {
 
 function isProxyRange(item: string) {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
-  // Without a length of the prefix, any valid one passes the check below.
+  // An address without a prefix length passes the check of the length below.
   const [address = '', bits = '1', ...rest] = item.split('/')
   const mostBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
   return rest.length === 0 && /^[1-9]\d*$/.test(bits) && Number(bits) <= mostBits
 }
 
-/** Returns the account, and in `uploadPrefix` the address of the API if it is not Cloudinary's. */
+/** Returns the account, and the address of the API as `uploadPrefix` if it is not Cloudinary's. */
 function parseCloudinaryUrl(text: string) {
-  // The image SDK reads the variable as well, and takes nothing before its scheme.
+  // The image SDK reads the variable too, and accepts no white space before the scheme.
   const url = text.startsWith('cloudinary://') ? parseUrl(text, 'cloudinary:') : undefined
   if (!url?.hostname || !url.username || !url.password) return undefined
   const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
@@ -191,7 +191,7 @@ function parseCloudinaryUrl(text: string) {
   return { cloudName: url.hostname, apiKey: url.username, apiSecret: url.password, uploadPrefix }
 }
 
-/** Returns an address that names the first host, the database's name, all hosts, and the TLS mode. */
+/** Returns the address of the first host, the name of the database, all hosts, and the TLS mode. */
 function parseDatabaseUrl(text: string) {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(text)
   const [, head = '', hosts = '', tail = ''] = parts ?? []
@@ -204,7 +204,7 @@ function parseDatabaseUrl(text: string) {
 
   const tls = parseSslMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl'))
   if (!tls) return undefined
-  // The service sees to these itself: it works on the primary alone, and begins TLS.
+  // The service begins TLS and looks for the primary itself, so the driver must not.
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) url.searchParams.delete(name)
   return {
     url: url.href,
@@ -217,7 +217,7 @@ function parseDatabaseUrl(text: string) {
   }
 }
 
-/** The text without its percent-encoding; undefined where that is malformed. */
+/** Returns the text without its percent-encoding; undefined when that is malformed. */
 function decode(text: string) {
   try {
     return decodeURIComponent(text)
@@ -227,8 +227,10 @@ function decode(text: string) {
 }
 
 /**
- * Whether to encrypt, and whether to check the certificate and the host's name in it. Without `sslmode`
- * there is no TLS; each mode is at least as strict as in PostgreSQL's own clients.
+ * Returns how to use TLS for a `sslmode` of PostgreSQL: `verified` checks the certificate and the
+ * host's name in it, `unverified` encrypts only, and `preferred` encrypts if the server can. Every mode
+ * is at least as strict as in PostgreSQL's own clients. Without `sslmode` there is no TLS. Returns
+ * undefined for an unknown mode.
  */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {

@@ -33,4 +33,4 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config):
   }
 }
 
-const unavailable = (cause?: unknown) => new Failure('unavailable', '', { cause })
+const unavailable = (cause?: unknown) => new Failure('unavailable', undefined, { cause })

@@ -33,6 +33,7 @@ export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())
   const filename = new URL('./password-worker.js', import.meta.url).href
   const pool = new Piscina({ filename, minThreads: 1, maxThreads, idleTimeout: 60_000 })
+  // The queue. Piscina's own stays empty: once a task has begun, dropping it would end its thread.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

@@ -2,7 +2,6 @@ import rateLimit from '@fastify/rate-limit'
 import { brokenConstraint, textConstraints } from '../http/constraints.js'
 import { Confirmation } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
-import { SMALL_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
@@ -12,6 +11,8 @@ const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 
+/** The largest body of a login or logout, in bytes. */
+const BODY_LIMIT = 16 * 1024
 /** The longest user name, in characters. */
 const MAX_NAME = 255
 /** Client addresses whose login attempts are remembered. */
@@ -26,7 +27,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   })
 
   app.post('/login', {
-    bodyLimit: SMALL_BODY_LIMIT,
+    bodyLimit: BODY_LIMIT,
     config: {
       access: 'public',
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
@@ -47,7 +48,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Before fault is found with the body.
+    // Before the body is checked: the audit names the user of a refused login as well.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
       if (isText(nombre)) request.who = { nombre: nombre.slice(0, MAX_NAME) }
@@ -79,7 +80,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   })
 
   app.post('/logout', {
-    bodyLimit: SMALL_BODY_LIMIT,
+    bodyLimit: BODY_LIMIT,
     config: { access: 'session' },
     schema: {
       operationId: 'logout',

@@ -10,7 +10,6 @@ import {
 } from '../http/constraints.js'
 import { Named, NullableText } from '../http/envelopes.js'
 import { field, MAX_ID, Text } from '../http/fields.js'
-import type { Usuario } from '../usuario/schemas.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
@@ -63,8 +62,18 @@ export const LoginCorrecto = Named('LoginCorrecto', {
   }),
 })
 
-/** What login reads of a user. */
-export type Credenciales = Usuario & { versionSesion: number }
+/** A user as the login reads it. */
+export interface Credenciales {
+  id: number
+  strNombreUsuario: string
+  idPerfil: number
+  strPwd: string
+  strCorreo: string
+  strNumeroCelular: string | null
+  idEstadoUsuario: boolean
+  imagenUrl: string | null
+  versionSesion: number
+}
 
 /** The payload of the token (contract, section 5). */
 export const Token = Type.Object({

@@ -1,5 +1,5 @@
 import type { JSONValue, PendingQuery, PostgresError, Sql as PostgresSql, Row } from 'postgres'
-import { Failure, type FailureCode } from '../http/failures.js'
+import { Failure, type FailureArguments } from '../http/failures.js'
 
 /** The interface of postgres.js, for what the pool does not offer: transactions and scripts. */
 export type DriverSql = PostgresSql
@@ -89,12 +89,12 @@ export const mayHaveHappened = (error: unknown) =>
   !(error instanceof Failure) && !(error instanceof StatementNotSent) && !isPostgresError(error)
 
 /**
- * For `.catch()` at the query that can violate the constraint `name`. Turns that violation into a
- * Failure, and throws every other error on unchanged.
+ * For `.catch()` at the query that can violate the constraint `name`. Throws the Failure for that
+ * violation, and rethrows every other error.
  */
-export function onConstraint(name: string, code: FailureCode, message?: string) {
+export function onConstraint(name: string, ...failure: FailureArguments) {
   return (error: unknown): never => {
-    if (isPostgresError(error) && error.constraint_name === name) throw new Failure(code, message)
+    if (isPostgresError(error) && error.constraint_name === name) throw new Failure(...failure)
     throw error
   }
 }

@@ -1,17 +1,17 @@
 /**
- * A rule for the value of a field. The rules of a field are checked in their order, and the client is
- * told of the first one that the value breaks.
+ * A constraint on the value of a field. The constraints of a field are checked in their order, and
+ * the answer has the message of the first broken one.
  */
 export interface Constraint {
-  /** The key of the rule; a field can replace the message of a key with a text of its own. */
+  /** The key under which a field can give another message for the constraint. */
   readonly name: string
-  /** Whether `value` keeps the rule. It has kept the earlier rules of the field already. */
+  /** Whether `value` keeps the constraint. It keeps all earlier constraints of the field. */
   isKept(value: unknown): boolean
-  /** What the client is told when `field` breaks the rule. */
+  /** The message for a client whose value for `field` breaks the constraint. */
   message(field: string): string
 }
 
-/** The first of the rules that `value` breaks; undefined when it keeps all of them. */
+/** Returns the first constraint that `value` breaks; undefined when it keeps all of them. */
 export const brokenConstraint = (constraints: readonly Constraint[], value: unknown) =>
   constraints.find((constraint) => !constraint.isKept(value))
 
@@ -21,13 +21,13 @@ export const required: Constraint = {
   message: (field) => `El campo ${field} es obligatorio`,
 }
 
-/** As `required`, and an empty text is as good as none. */
+/** The same as `required`, except that an empty text counts as missing. */
 export const requiredAndNotEmpty: Constraint = {
   ...required,
   isKept: (value) => required.isKept(value) && value !== '',
 }
 
-/** As `required`, and a text of nothing but white space is as good as none. */
+/** The same as `required`, except that a text of white space alone counts as missing. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
   isKept: (value) => required.isKept(value) && !(typeof value === 'string' && value.trim() === ''),
@@ -45,14 +45,14 @@ export const isText: Constraint = {
   message: (field) => `El campo ${field} debe ser texto`,
 }
 
-/** A whole number other than 0, or a text that JavaScript reads as one. */
+/** The value is a whole number other than 0, or a text that JavaScript converts to one. */
 export const isId: Constraint = {
   name: 'number',
   isKept: (value) => Boolean(wholeNumber(value)),
   message: (field) => `El campo ${field} debe ser un número entero distinto de 0`,
 }
 
-/** A whole number of at least 1, or a text that JavaScript reads as one. */
+/** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
 export const isPage: Constraint = {
   name: 'page',
   isKept: (value) => (wholeNumber(value) ?? 0) >= 1,
@@ -67,7 +67,7 @@ export const isTrueOrFalse: Constraint = {
 
 const forbiddenCharacters = (field: string) => `El campo ${field} contiene caracteres no permitidos`
 
-/** PostgreSQL can keep the text as it is: no NUL character, and no half of a surrogate pair. */
+/** PostgreSQL can store the text: it has no NUL character and no half of a surrogate pair. */
 export const isStorable: Constraint = {
   name: 'characters',
   isKept: (value) => !String(value).includes('\0') && String(value).isWellFormed(),
@@ -76,7 +76,7 @@ export const isStorable: Constraint = {
 
 const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
-/** Every character of the text can be seen, and no white space stands at either end. */
+/** Every character of the text is visible, and there is no white space at either end. */
 export const isVisible: Constraint = {
   name: 'characters',
   isKept: (value) => !INVISIBLE.test(String(value)),
@@ -101,14 +101,14 @@ const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
-/** An email address: a local part, `@`, and a domain of at least two labels. */
+/** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',
   isKept: (value) => EMAIL.test(String(value)),
   message: (field) => `El campo ${field} debe ser un correo electrónico`,
 }
 
-/** The constraints of a text to be stored, of at most `max` characters. */
+/** Returns the constraints of a text to be stored, of at most `max` characters. */
 export const textConstraints = (max: number, presence = requiredAndNotBlank) => [
   presence,
   isText,
@@ -116,16 +116,16 @@ export const textConstraints = (max: number, presence = requiredAndNotBlank) => 
   hasAtMost(max),
 ]
 
-/** The code points of a text; the UTF-16 units where these already say that there are too many. */
+/** Returns the number of code points; for a text that is too long in any case, of UTF-16 units. */
 function countCharacters(text: string, max: number) {
-  // A code point is one or two units.
+  // A code point has one or two UTF-16 units.
   const needsCounting = text.length > max && text.length <= 2 * max
   return needsCounting ? [...text].length : text.length
 }
 
 /**
- * Returns the whole number that `value` is, or that JavaScript reads it as: 0 for a blank text, and
- * ±Infinity for digits beyond a double. Returns undefined for everything else.
+ * Returns `value` as a whole number, converted like JavaScript does: a blank text is 0, and digits
+ * beyond the range of a double are Infinity. Returns undefined for every other value.
  */
 function wholeNumber(value: unknown) {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Failure } from './failures.js'
-import { documentRoutes } from './openapi.js'
+import { type About, documentRoutes } from './openapi.js'
 
 /** The content types of the files of Swagger UI that the page links to. */
 const TYPES = {
@@ -59,8 +59,8 @@ interface Content {
 }
 
 /** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) for the routes that are registered after it. */
-export default fp(async (app) => {
-  const makeDocument = documentRoutes(app)
+export default fp<About>(async (app, about) => {
+  const makeDocument = documentRoutes(app, about)
 
   async function load(): Promise<Content> {
     const document = Buffer.from(await makeDocument())

@@ -1,24 +1,44 @@
+import { once } from 'node:events'
+import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
-/** How long `/health/ready` is 503 while new connections are still taken, in milliseconds. */
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whether the service is about to stop; `/health/ready` is 503 then. */
+    isStopping: boolean
+  }
+}
+
+/** How long `/health/ready` is 503 while new connections are still accepted, in milliseconds. */
 const NOTICE = 500
 /** How long a kept connection may stay idle after that, in milliseconds. */
 const IDLE_GRACE = 2000
 
 /**
- * Closes a listening application once every request in flight has its answer. A proxy in front sees
- * no request fail: it must not repeat a POST whose connection was cut. New connections are refused,
- * so the proxy takes them to another replica. A kept connection ends with its next answer, or when
- * it has been idle for IDLE_GRACE.
+ * Lets the clients of kept connections finish when the application closes. New connections are
+ * refused at once, so a proxy sends those requests to another replica. A connection that is already
+ * open gets one more answer, with `Connection: close`; if no request comes, it is closed after
+ * IDLE_GRACE.
+ *
+ * Without this hook Node closes idle connections at the same moment as it refuses new ones. A request
+ * that is on its way then is lost, and a proxy must not repeat a POST
+ * (https://github.com/nodejs/node/issues/60617). The close of `net.Server` refuses new connections
+ * and leaves the open ones alone. After the hook Fastify calls the close of `http.Server`, which
+ * closes the idle ones as well and waits for the requests in flight.
  */
+export function keepIdleConnections(app: FastifyInstance) {
+  app.decorate('isStopping', false)
+  app.addHook('preClose', async () => {
+    const allEnded = once(app.server, 'close')
+    net.Server.prototype.close.call(app.server)
+    await Promise.race([allEnded, sleep(IDLE_GRACE, undefined, { ref: false })])
+  })
+}
+
+/** Closes a listening application after a notice to the proxies that ask for `/health/ready`. */
 export async function drain(app: FastifyInstance) {
   app.isStopping = true
   await sleep(NOTICE)
-  const { server } = app
-  const closeIdle = server.closeIdleConnections.bind(server)
-  // Fastify calls this when it begins to close: a request on its way to us would be lost.
-  server.closeIdleConnections = () => {}
-  setTimeout(closeIdle, IDLE_GRACE)
   await app.close()
 }

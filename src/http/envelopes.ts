@@ -1,18 +1,19 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
-/** An object that the document has once, under this name. */
+/** An object that the OpenAPI document names `title`, and refers to by that name. */
 export const Named = <T extends TProperties>(title: string, properties: T) =>
   Type.Object(properties, { title })
 
-/** Text or null, on an answer. */
+/** A text or null, in an answer. */
 export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
-/** `{ success: true, data }`, as a schema and as the answer. */
+/** The schema of an answer `{ success: true, data }`. */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({ success: Type.Literal(true), data })
+/** The answer `{ success: true, data }`. */
 export const success = <T>(data: T) => ({ success: true as const, data })
 
-/** One page of a list with the number of pages there are. */
+/** The schema of an answer with one page of a list and the number of all pages. */
 export const Page = <T extends TSchema>(row: T) =>
   Type.Object({
     success: Type.Literal(true),
@@ -20,7 +21,7 @@ export const Page = <T extends TSchema>(row: T) =>
     totalPages: Type.Integer({ minimum: 0 }),
   })
 
-/** `{ success: true, message }` with the one text that this answer ever has. */
+/** The schema of an answer `{ success: true, message }` whose message is always the same. */
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({ success: Type.Literal(true), message: Type.Literal(message) })
 

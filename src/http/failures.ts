@@ -1,88 +1,150 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** A failure to be told to the client; `message` is its Spanish text, where its route has none. */
+/**
+ * Kinds of failure whose text is given where the Failure is made. `invalid` is a broken constraint
+ * for which the contract has a text, `malformed` any other broken constraint of the input.
+ */
+type WithOwnText = 'invalid' | 'malformed'
+
+/** Kinds of failure whose text may be given there. Without one the text of the route is sent. */
+type WithEitherText = 'unauthenticated' | 'conflict'
+
+/** Kinds of failure whose text is always that of the route, or else the usual one. */
+type WithRouteText =
+  | 'noJson'
+  | 'unreadable'
+  | 'forbidden'
+  | 'notFound'
+  | 'tooLarge'
+  | 'unsupported'
+  | 'tooMany'
+  | 'upload'
+  | 'busy'
+  | 'unavailable'
+  | 'unexpected'
+
+/** What can go wrong, in the application's words. */
+export type FailureCode = WithOwnText | WithEitherText | WithRouteText
+
+/** The kind of a failure, its text for the client in Spanish, and its cause for the log. */
+export type FailureArguments =
+  | [code: WithOwnText, text: string, options?: ErrorOptions]
+  | [code: WithEitherText, text?: string, options?: ErrorOptions]
+  | [code: WithRouteText, text?: undefined, options?: ErrorOptions]
+
+/**
+ * What a request fails with. Whoever throws it knows neither the status nor the body of the answer:
+ * the route declares them in `config.failures`.
+ */
 export class Failure extends Error {
-  /** What the caller of something forbidden lacks, for the log alone. */
+  readonly code: FailureCode
+  /** What the caller of a forbidden request lacks. It is logged and never sent. */
   needs?: object
-  constructor(
-    readonly code: FailureCode,
-    message = '',
-    options?: ErrorOptions,
-  ) {
-    super(message, options)
+
+  constructor(...[code, text, options]: FailureArguments) {
+    super(text, options)
+    // The document is made of every declared text at the start, so an empty one ends the start.
+    if (text === '') throw new TypeError(`the text of the Failure ${code} is empty`)
+    this.code = code
   }
 }
 
-/**
- * How one kind of failure looks on the wire. A text as `message` is what is always said; else it is
- * what the Failure itself says, and a list has what that may be, for the documentation.
- */
-export interface FailureAnswer {
+/** The shapes of a body (contract, section 7): A with `statusCode`, B with `success`. */
+type Shape = 'status' | 'success'
+
+/** The answer to a kind of failure with one text, which is sent unless the Failure has its own. */
+interface AnswerWithMessage {
   status: number
-  body: 'status' | 'success'
-  message: string | readonly string[]
+  shape: Shape
+  message: string
 }
 
-/** What departs from the usual answers, by kind of failure. */
-export type FailureAnswers = Partial<Record<FailureCode, FailureAnswer>>
+/** The answer to a kind of failure that has its own text. `texts` lists them for the document. */
+interface AnswerWithTexts {
+  status: number
+  shape: Shape
+  texts: readonly string[]
+}
+
+export type FailureAnswer = AnswerWithMessage | AnswerWithTexts
+
+/** The answers of a route, by kind of failure, where they differ from the usual ones. */
+export type FailureAnswers = {
+  [Code in WithOwnText]?: AnswerWithTexts
+} & {
+  [Code in WithEitherText]?: FailureAnswer
+} & {
+  [Code in WithRouteText]?: AnswerWithMessage
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     failures?: FailureAnswers
   }
   interface FastifyRequest {
-    /** What went wrong; null while nothing has. */
+    /** What the request has failed with; null otherwise. */
     failure: Failure | null
   }
 }
 
-/** Shape A, `{ statusCode, message }` (contract, section 7). */
-export const statusFailure = (status: number, message: FailureAnswer['message'] = []) =>
-  ({ status, body: 'status', message }) satisfies FailureAnswer
-
-/** Shape B, `{ success: false, message }` (contract, section 7). */
-export const successFailure = (status: number, message: FailureAnswer['message'] = []) =>
-  ({ status, body: 'success', message }) satisfies FailureAnswer
-
 /**
- * What can go wrong, in the application's words, and how it looks unless the route says otherwise.
- * `invalid` is a rule that the contract names, `malformed` any other fault of the input.
+ * Returns an answer in shape A, `{ statusCode, message }` (contract, section 7): with a text as
+ * `message`, with a list as `texts`.
  */
-const USUAL = {
+export function statusFailure(status: number, message: string): AnswerWithMessage
+export function statusFailure(status: number, texts?: readonly string[]): AnswerWithTexts
+export function statusFailure(status: number, text: string | readonly string[] = []) {
+  return { status, shape: 'status', ...messageOrTexts(text) }
+}
+
+/** Returns the same in shape B, `{ success: false, message }` (contract, section 7). */
+export function successFailure(status: number, message: string): AnswerWithMessage
+export function successFailure(status: number, texts?: readonly string[]): AnswerWithTexts
+export function successFailure(status: number, text: string | readonly string[] = []) {
+  return { status, shape: 'success', ...messageOrTexts(text) }
+}
+
+const messageOrTexts = (text: string | readonly string[]) =>
+  typeof text === 'string' ? { message: text } : { texts: text }
+
+/** The answers of routes that declare none for a kind of failure. */
+const USUAL: Record<WithOwnText, AnswerWithTexts> &
+  Record<WithEitherText | WithRouteText, AnswerWithMessage> = {
   invalid: statusFailure(400),
   malformed: statusFailure(400),
   noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
   unreadable: statusFailure(400, 'La petición no es válida'),
-  unauthenticated: statusFailure(401),
-  forbidden: statusFailure(403),
+  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
+  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
   notFound: statusFailure(404, 'Recurso no encontrado'),
-  conflict: statusFailure(409),
+  conflict: statusFailure(409, 'La petición es incompatible con los datos existentes'),
   tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
   unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
-  tooMany: statusFailure(429),
-  upload: statusFailure(500),
+  tooMany: statusFailure(429, 'Demasiadas peticiones. Intente de nuevo más tarde.'),
+  upload: statusFailure(500, 'No se pudo subir el archivo'),
   busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
-  unavailable: statusFailure(503),
+  unavailable: statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
   unexpected: statusFailure(500, 'Error interno del servidor'),
-} satisfies Record<string, FailureAnswer>
-
-export type FailureCode = keyof typeof USUAL
-
-/** The answer of a route with these `failures` to a Failure: its status and its body. */
-export function renderFailure({ code, message: text }: Failure, failures: FailureAnswers = {}) {
-  const { status, body, message: usual }: FailureAnswer = failures[code] ?? USUAL[code]
-  const message = typeof usual === 'string' ? usual : text
-  const shape = body === 'status' ? { statusCode: status } : { success: false }
-  return { status, shape: body, body: { ...shape, message } }
 }
 
-/** When a client that was refused for lack of room may come again, in seconds. */
+/** Returns the answer to `failure` of a route that declares `failures`: its status and its body. */
+export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
+  const answer: FailureAnswer = failures[failure.code] ?? USUAL[failure.code]
+  const { status, shape } = answer
+  const message = failure.message || textOf(answer) || textOf(USUAL[failure.code])
+  const head = shape === 'status' ? { statusCode: status } : { success: false }
+  return { status, shape, body: { ...head, message } }
+}
+
+const textOf = (answer: FailureAnswer) => ('message' in answer ? answer.message : '')
+
+/** When a client that was refused with `busy` may come again, in seconds. */
 const RETRY_AFTER = 5
 
-/** Makes every failure of the instance look as its route declares in `config.failures`. */
+/** Answers every Failure of the application as its route declares it in `config.failures`. */
 export function answerFailures(app: FastifyInstance) {
   app.decorateRequest('failure', null)
-  app.setErrorHandler((error, request, reply) => sendFailure(asFailure(error), request, reply))
+  app.setErrorHandler((error, request, reply) => sendFailure(toFailure(error), request, reply))
   app.setNotFoundHandler((request, reply) => sendFailure(new Failure('notFound'), request, reply))
 }
 
@@ -96,12 +158,11 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
   return reply.code(status).send(body)
 }
 
-/** What Fastify and its plugins throw, in the application's words; their texts go nowhere. */
-function asFailure(error: unknown): Failure {
+/** Turns what Fastify and its plugins throw into a Failure. Their own texts are never sent. */
+function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Failure('tooLarge')
   if (statusCode < 500) return new Failure('unreadable')
-  return new Failure('unexpected', '', { cause: error })
+  return new Failure('unexpected', undefined, { cause: error })
 }

@@ -1,13 +1,13 @@
 import { Failure } from './failures.js'
 
-/** The connection of a request, which tells when its client has gone. */
+/** The connection of a request. It closes when the client goes. */
 interface Client {
   destroyed: boolean
   once(event: 'close', listener: () => void): unknown
   off(event: 'close', listener: () => void): unknown
 }
 
-/** What one key has taken, and who waits for more of it, first come, first served. */
+/** How much one key has taken, and the requests that wait for more, oldest first. */
 interface Account {
   taken: number
   waiting: { amount: number; begin(): void }[]
@@ -16,16 +16,16 @@ interface Account {
 export type FairShare = ReturnType<typeof fairShare>
 
 /**
- * Divides something that the service has little of, so that nobody takes it from the others: each
- * key may have `share` of it at a time, and what asks for more waits until some is given back. An
- * amount that is larger than the share is taken alone.
+ * Divides a scarce resource among keys. Each key may hold `share` of it at a time. A request for more
+ * waits until enough has been given back, and `maxWaiting` requests of one key may wait. An amount
+ * above `share` is granted while its key holds nothing else.
  */
 export function fairShare(share: number, maxWaiting = Infinity) {
   const accounts = new Map<number, Account>()
 
   const hasRoom = ({ taken }: Account, amount: number) => taken === 0 || taken + amount <= share
 
-  /** Lets those who wait begin, as far as there is room. */
+  /** Grants the waiting requests their amounts, in their order, as long as there is room. */
   function admit(account: Account) {
     for (;;) {
       const [first] = account.waiting
@@ -54,13 +54,13 @@ export function fairShare(share: number, maxWaiting = Infinity) {
   }
 
   return {
-    /** Whether so many wait for the share of `key` that no other may. */
+    /** Whether no further request of `key` may wait. */
     isFull: (key: number) => (accounts.get(key)?.waiting.length ?? 0) >= maxWaiting,
 
     /**
-     * Takes `amount` of the share of `key`, waiting for it behind those who came before. Returns
-     * the function that gives it back, which must be called. Throws the Failure `unreadable` when
-     * the client goes while it waits, which leaves its place to the others.
+     * Takes `amount` of the share of `key`, after all earlier requests of that key. Returns the
+     * function that gives it back, which the caller must call. Throws the Failure `unreadable` when
+     * the client goes while its request waits.
      */
     async take(key: number, amount: number, client: Client): Promise<() => void> {
       const account = accounts.get(key) ?? { taken: 0, waiting: [] }

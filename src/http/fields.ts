@@ -1,4 +1,12 @@
-import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import {
+  type ArrayOptions,
+  Kind,
+  type TObject,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox'
 import {
   brokenConstraint,
   type Constraint,
@@ -17,61 +25,68 @@ import {
 } from './constraints.js'
 import { Failure } from './failures.js'
 
-/** The contract's own texts for single constraints of a field, by the constraint's name. */
+/** The texts that the contract has for constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-const RULES = Symbol('rules')
+/** A symbol as the key, so that the constraints do not show in the OpenAPI document. */
+const CONSTRAINTS = Symbol('constraints')
 type FieldSchema = TSchema & {
-  [RULES]?: { constraints: readonly Constraint[]; messages: Messages }
+  [CONSTRAINTS]?: { constraints: readonly Constraint[]; messages: Messages }
 }
 
 TypeRegistry.Set<FieldSchema>(
   'Field',
-  (schema, value) => brokenConstraint(schema[RULES]?.constraints ?? [], value) === undefined,
+  (schema, value) => brokenConstraint(constraintsOf(schema).constraints, value) === undefined,
 )
 
-/** A field with this JSON Schema in OpenAPI, and with these constraints, in their order. */
+const constraintsOf = (schema: FieldSchema) =>
+  schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
+
+/**
+ * Returns the schema of a field. `wire` is its JSON Schema in the OpenAPI document. The constraints
+ * are checked in their order, and `messages` replaces their texts.
+ */
 export function field<T>(
   wire: object,
   constraints: readonly Constraint[],
   messages: Messages = {},
 ) {
-  return Type.Unsafe<T>({ ...wire, [Kind]: 'Field', [RULES]: { constraints, messages } })
+  return Type.Unsafe<T>({ ...wire, [Kind]: 'Field', [CONSTRAINTS]: { constraints, messages } })
 }
 
-/** The same field, whose handlers see what `decode` makes of the value on the wire. */
+/** Returns the same field. Handlers get what `decode` returns for the value on the wire. */
 export function decoded<Wire, T>(schema: TUnsafe<Wire>, decode: (value: Wire) => T) {
   return Type.Transform(schema)
     .Decode(decode)
     .Encode((value) => value as unknown as Wire)
 }
 
-/** The Failure of the field `name` when `value` breaks one of its constraints. */
-export function fieldFailure(name: string, schema: TSchema, value: unknown): Failure | undefined {
-  const { constraints = [], messages = {} } = (schema as FieldSchema)[RULES] ?? {}
+/** Returns the Failure for the first constraint of the field `name` that `value` breaks, if any. */
+export function checkField(name: string, schema: TSchema, value: unknown): Failure | undefined {
+  const { constraints, messages } = constraintsOf(schema)
   const broken = brokenConstraint(constraints, value)
-  return broken && constraintFailure(name, broken, messages)
+  return broken && failureFor(name, broken, messages)
 }
 
-/** Every Failure that the field `name` can have. An optional field that is absent is not checked. */
+/** Returns every Failure that the field `name` can have. An optional field may be missing. */
 export function fieldFailures(name: string, schema: TSchema, isRequired: boolean): Failure[] {
-  const { constraints = [], messages = {} } = (schema as FieldSchema)[RULES] ?? {}
+  const { constraints, messages } = constraintsOf(schema)
   return constraints
     .filter((constraint) => isRequired || constraint.name !== required.name)
-    .map((constraint) => constraintFailure(name, constraint, messages))
+    .map((constraint) => failureFor(name, constraint, messages))
 }
 
-/** `invalid` where the contract has a text for the broken constraint, `malformed` elsewhere. */
-function constraintFailure(name: string, constraint: Constraint, messages: Messages) {
+/** Returns `invalid` where the contract has a text for the broken constraint, or else `malformed`. */
+function failureFor(name: string, constraint: Constraint, messages: Messages) {
   const message = messages[constraint.name]
   return message === undefined
     ? new Failure('malformed', constraint.message(name))
     : new Failure('invalid', message)
 }
 
-/** The largest key of an integer column. */
+/** The largest value of an integer column, and so the largest id. */
 export const MAX_ID = 2_147_483_647
-/** Stands for every id that is whole but that no row can have: generated keys start at 1. */
+/** Handlers get this id for every whole number that is no id. Generated keys start at 1. */
 const UNKNOWN_ID = -1
 
 function toId(value: unknown) {
@@ -79,43 +94,57 @@ function toId(value: unknown) {
   return id >= 1 && id <= MAX_ID ? id : UNKNOWN_ID
 }
 
-/** An id: a whole number other than 0, or a text of one; decodes to a number that fits the column. */
+/** An id: a whole number other than 0, or its text. Handlers get a number that fits the column. */
 export function Id(messages?: Messages, description = 'Id') {
   const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description }
   return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
 }
 
-/** An id in the path, with one text for every broken constraint. */
+/** An id in the path, with one text for all of its constraints. */
 export const PathId = (message: string, description: string) =>
   Id({ missing: message, number: message }, description)
 
-/** A field of a body that may be left out, or be null, which says the same. */
+const TOO_LONG = Symbol('too long')
+
+/** A list of objects. A list of more than `maxItems` objects is the Failure that `tooLong` returns. */
+export const List = <T extends TObject>(items: T, maxItems: number, tooLong: () => Failure) =>
+  Type.Array(items, { maxItems, [TOO_LONG]: tooLong } as ArrayOptions)
+
+/** Returns the Failure for a list with too many objects; undefined for all other lists. */
+export function checkLength(schema: TSchema, list: unknown[]): Failure | undefined {
+  const tooLong: (() => Failure) | undefined = (schema as ListSchema)[TOO_LONG]
+  return list.length > schema.maxItems ? tooLong?.() : undefined
+}
+
+type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
+
+/** A field of a body that may be missing or null; both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, nullable: true })
 
-/** `true` or `false`, and no substitute for them. */
+/** `true` or `false`, and no other value that stands for them. */
 export const Bool = (description?: string) =>
   field<boolean>({ type: 'boolean', description }, [required, isBoolean])
 
 interface TextOptions {
   /** The largest number of characters (code points). */
   max?: number
-  /** Whether the empty text and white space alone are accepted. */
+  /** Whether a text without a visible character is accepted. */
   blank?: boolean
-  /** Whether invisible characters, and white space at either end, are refused. */
+  /** Whether invisible characters and white space at either end are refused. */
   visible?: boolean
   examples?: string[]
   messages?: Messages
 }
 
-/** Text to be stored: what PostgreSQL can keep, bounded, and not blank unless it may be. */
+/** A text to be stored, with a largest length. It may be blank only with `blank`. */
 export function Text({ max = 255, blank, visible, examples, messages }: TextOptions = {}) {
   const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, examples }
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
   return field<string>(wire, visible ? [...constraints, isVisible] : constraints, messages)
 }
 
-/** `?page=`: a whole number of at least 1; absent is page 1 (contract, section 8). */
+/** The query parameter `page`: a whole number of at least 1 (contract, section 8). */
 export const PageNumber = Type.Optional(
   decoded(
     field<string>({ type: 'integer', minimum: 1, default: 1, description: 'Página' }, [isPage]),
@@ -123,10 +152,10 @@ export const PageNumber = Type.Optional(
   ),
 )
 
-/** The longest text to search for, in characters: no stored text is longer. */
+/** The longest text to search for, in characters. No stored text is longer. */
 const MAX_SEARCH = 255
 
-/** `?search=`: text to be found anywhere, whatever its case. */
+/** The query parameter `search`: a text that the found rows contain, in upper or lower case. */
 export const Search = Type.Optional(
   field<string>({ type: 'string', maxLength: MAX_SEARCH, description: 'Texto que contiene' }, [
     isText,
@@ -135,7 +164,7 @@ export const Search = Type.Optional(
   ]),
 )
 
-/** `?…=true|false`. */
+/** A query parameter that is `true` or `false`. */
 export function QueryBoolean(description: string) {
   const wire = { type: 'string', enum: ['true', 'false'], description }
   return Type.Optional(decoded(field<string>(wire, [isTrueOrFalse]), (value) => value === 'true'))

@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import fp from 'fastify-plugin'
 
-/** What browsers may do with an answer: make nothing of it, and keep it nowhere. */
+/** The headers of every answer. Browsers neither store an answer nor use it as a page. */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -12,7 +12,7 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** Those headers for every answer; other origins are let in only where they are listed. */
+/** Adds API_HEADERS to every answer. Lets pages of the listed `origins` call the service (CORS). */
 export default fp<{ origins: string[] }>(async (app, { origins }) => {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(API_HEADERS)
@@ -24,7 +24,7 @@ export default fp<{ origins: string[] }>(async (app, { origins }) => {
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       exposedHeaders: ['x-request-id', 'retry-after', 'etag'],
       strictPreflight: false,
-      // How long a browser may keep the answer to a preflight request, in seconds.
+      // How long a browser may store the answer to a preflight request, in seconds.
       maxAge: 600,
     })
   }

@@ -4,10 +4,15 @@ import type { RoutePlugin } from './validation.js'
 
 const response = { 200: Type.Object({ status: Type.Literal('ok') }) }
 const OK = { status: 'ok' as const }
+const NOT_READY = statusFailure(503, 'No disponible')
 
-/** `/health/live`: the process answers. `/health/ready`: it can serve, and is not about to stop. */
+/**
+ * `/health/live` answers as long as the process does. `/health/ready` answers with 503 while the
+ * database cannot be queried, and when the service is about to stop.
+ */
 const healthRoutes: RoutePlugin = async (app) => {
-  let asked: Promise<unknown> | undefined
+  /** The query in flight, which all requests that arrive meanwhile share. */
+  let query: Promise<unknown> | undefined
 
   app.get('/live', {
     schema: { hide: true, response },
@@ -15,17 +20,17 @@ const healthRoutes: RoutePlugin = async (app) => {
   })
 
   app.get('/ready', {
-    config: { failures: { unexpected: statusFailure(503, 'No disponible') } },
+    config: { failures: { unavailable: NOT_READY, unexpected: NOT_READY } },
     schema: { hide: true, response },
     handler: async () => {
-      if (app.isStopping) throw new Failure('unavailable', 'No disponible')
-      // One query for all who ask meanwhile: anybody may.
-      asked ??= app.sql`select require_primary()`
+      if (app.isStopping) throw new Failure('unavailable')
+      // The route needs no session, so anybody can send any number of requests.
+      query ??= app.sql`select require_primary()`
         .then(() => {})
         .finally(() => {
-          asked = undefined
+          query = undefined
         })
-      await asked
+      await query
       return OK
     },
   })

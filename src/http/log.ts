@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 
-/** What takes the log lines: an Output, or a stream. */
+/** Where the log lines are written: an Output (output.ts), or a stream. */
 export type LogStream = { write(line: string): unknown }
 
 /**
- * JSON lines that name what happened and nothing that was sent: no headers, no bodies, no query
- * text. Of an error only what can't hold a value of the request, which rules out a database
- * error's detail (it quotes the row, hash included).
+ * Returns the options of the logger. Its lines are JSON. They never have headers, bodies or queries
+ * of requests, and of an error only the properties that cannot quote a request or a row. The detail of
+ * a database error, for one, quotes the whole row.
  */
 export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
@@ -15,7 +15,7 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
     ...(stream && { stream }),
     serializers: { err: serializeError },
     hooks: {
-      // JSON leaves these as they are, and terminals obey them.
+      // JSON does not escape these characters, and terminals act on them.
       streamWrite: (line: string) => line.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, encodeURI),
     },
   }
@@ -33,7 +33,7 @@ function serializeError(error: unknown): LoggedError {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `ip`, which can't be read any more once the client has gone. */
+    /** The same as `ip`, which is undefined once the client has gone. */
     clientIp: string
     /** Who is calling, as the audit line names it; null while nobody is known. */
     who: object | null
@@ -42,27 +42,22 @@ declare module 'fastify' {
   }
 }
 
-/** A port behind an address, as some proxies add it: each connection would be another client. */
-const FORWARDED_PORT = /(?<=^|[\s,])(?:\[([^\][,\s]*)\]|(\d+(?:\.\d+){3}))(?::\d+)?(?=$|[\s,])/g
-
 /**
- * One line for each request when it is answered, `aborted` where the client has not waited for it;
- * its id goes back as `x-request-id`. Health checks and metrics have one only where they fail.
+ * Writes one line for each request when it has been answered, with `aborted` when the client has gone
+ * before. Successful requests for health and metrics have no line. Every answer has the id of its
+ * line as `x-request-id`.
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
   app.addHook('onRequest', async (request, reply) => {
-    const { headers } = request.raw
-    const forwarded = headers['x-forwarded-for']
-    if (forwarded) headers['x-forwarded-for'] = String(forwarded).replace(FORWARDED_PORT, '$1$2')
     request.clientIp = request.ip
-    // Many requests may wait on one connection, and each listens for its end. Node.js warns of more
-    // than ten listeners.
+    // Many requests may wait on one connection, and each of them listens for its end. Without this,
+    // Node warns of a leak at the eleventh listener.
     request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
   })
   onAnswered(app, ({ method, url, clientIp: ip, failure, log }, reply, isAborted) => {
-    // The query may hold anything.
+    // Clients put anything in the query, tokens as well.
     const [path = ''] = url.split('?', 1)
     if (!failure && /^\/(health\/|metrics$)/.test(path)) return
     const ms = Math.round(reply.elapsedTime)
@@ -72,8 +67,8 @@ export function logRequests(app: FastifyInstance) {
 }
 
 /**
- * Calls `listener` once for each request: when its answer is out, or can't get out any more because
- * the client has gone, which Fastify's `onResponse` does not report.
+ * Calls `listener` once for each request: when its answer has been sent, or with `isAborted` when the
+ * client has gone before. Fastify's hook `onResponse` does not report the second case.
  */
 export function onAnswered(
   app: FastifyInstance,
@@ -91,7 +86,8 @@ export function onAnswered(
     const onClose = () => end(true)
     if (socket.destroyed) return void process.nextTick(onClose)
     raw.once('finish', onFinish)
-    // An answer that waits for those before it on its connection has no other sign of the end.
+    // An answer may wait for earlier ones on its connection. When that connection ends, Node reports
+    // it on the socket alone.
     socket.once('close', onClose)
   })
 }

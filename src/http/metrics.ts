@@ -2,11 +2,18 @@ import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { onAnswered } from './log.js'
 
+/** A figure that the application adds. `read` returns its present value. */
+interface AppGauge {
+  name: string
+  help: string
+  read(): number
+}
+
 /**
  * `GET /metrics` in Prometheus' text: the process itself (memory, CPU, handles, event-loop delay),
- * requests by route and status, the pool and the queue of hashes. Whoever reaches it may read it.
+ * requests by route and status, the pool, and the `gauges`. Whoever reaches it may read it.
  */
-export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) => {
+export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -34,14 +41,16 @@ export default fp<{ waitingHashes(): number }>(async (app, { waitingHashes }) =>
       for (const [state, count] of Object.entries(app.sql.usage())) this.set({ state }, count)
     },
   })
-  new Gauge({
-    name: 'llavero_password_hashes_waiting',
-    help: 'Password hashes that wait for a thread',
-    registers,
-    collect() {
-      this.set(waitingHashes())
-    },
-  })
+  for (const { name, help, read } of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  }
 
   app.get('/metrics', async (_request, reply) => {
     reply.type(registry.contentType)

@@ -2,8 +2,20 @@ import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fast
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { Named } from './envelopes.js'
-import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
+import {
+  Failure,
+  type FailureAnswer,
+  type FailureArguments,
+  type FailureCode,
+  renderFailure,
+} from './failures.js'
 import { possibleFailures } from './validation.js'
+
+/** What the document says of the service as a whole, and of each feature. */
+export interface About {
+  description: string
+  tags: { name: string; description: string }[]
+}
 
 /** A route as the document needs it. */
 type DocumentedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
@@ -12,25 +24,25 @@ type DocumentedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
  * Collects the routes that are registered after this call, hidden ones left out. The function that it
  * returns makes their document (OpenAPI 3.1, as JSON text) from their schemas.
  */
-export function documentRoutes(app: FastifyInstance): () => Promise<string> {
+export function documentRoutes(app: FastifyInstance, about: About): () => Promise<string> {
   const routes: DocumentedRoute[] = []
   app.addHook('onRoute', ({ method, url, schema }) => {
     const isHidden = schema?.hide || method === 'HEAD'
     if (!isHidden) routes.push({ method, url, ...(schema && { schema }) })
   })
-  return () => makeDocument(routes)
+  return () => makeDocument(routes, about)
 }
 
 /**
  * The plugin that makes the document works on an application of its own, which answers nothing: few
  * processes are ever asked for the document, and in each the plugin takes 25 ms of the start.
  */
-async function makeDocument(routes: DocumentedRoute[]) {
+async function makeDocument(routes: DocumentedRoute[], about: About) {
   const { default: swagger } = await import('@fastify/swagger')
   const app = Fastify()
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')
-  await app.register(swagger, OPTIONS)
+  await app.register(swagger, options(about))
   for (const route of routes) app.route({ ...route, handler: () => {} })
   await app.ready()
   return JSON.stringify(app.swagger())
@@ -54,7 +66,7 @@ const nameSchemas: SwaggerTransformObject = (document) => {
   return { ...rest, paths: named, components: { ...rest.components, schemas } }
 }
 
-const OPTIONS: FastifyDynamicSwaggerOptions = {
+const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => ({
   // By feature, and without the slash that a prefix leaves behind.
   transform: ({ schema, url }) => ({
     schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
@@ -66,18 +78,12 @@ const OPTIONS: FastifyDynamicSwaggerOptions = {
     info: {
       title: 'Llavero',
       version: '0.1.0',
-      description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
+      description,
       contact: { name: 'Llavero' },
       license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/' }],
-    tags: [
-      { name: 'auth', description: 'Inicio de sesión' },
-      { name: 'usuario', description: 'Usuarios' },
-      { name: 'perfil', description: 'Perfiles' },
-      { name: 'modulo', description: 'Módulos' },
-      { name: 'permisos', description: 'La matriz de permisos' },
-    ],
+    tags,
     components: {
       securitySchemes: {
         bearer: {
@@ -90,7 +96,7 @@ const OPTIONS: FastifyDynamicSwaggerOptions = {
     },
     security: [{ bearer: [] }],
   },
-}
+})
 
 const message = Type.String({ description: 'Qué ha fallado' })
 const BODIES = {
@@ -129,17 +135,18 @@ function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, text
 /** The failures that a route can have: by what it reads, and by what it declares. */
 function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
   const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
-  const usual: FailureCode[] = ['unexpected', 'busy']
+  const usual: FailureArguments[] = [['unexpected'], ['busy']]
   // A path that can't be decoded.
-  if (params) usual.push('unreadable')
+  if (params) usual.push(['unreadable'])
   // A body is read, and may be refused, where none is asked for too.
-  if (method !== 'GET') usual.push('noJson', 'unreadable', 'tooLarge', 'unsupported')
+  if (method !== 'GET') usual.push(['noJson'], ['unreadable'], ['tooLarge'], ['unsupported'])
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
   return [
     ...[params, querystring, body].flatMap((part) => (part ? possibleFailures(part) : [])),
-    ...declared.flatMap(([code, { message }]) =>
-      [message].flat().map((text) => new Failure(code, text)),
-    ),
-    ...usual.map((code) => new Failure(code)),
+    ...declared.flatMap(([code, answer]) => {
+      const texts = 'texts' in answer ? answer.texts : [answer.message]
+      return texts.map((text) => new Failure(...([code, text] as FailureArguments)))
+    }),
+    ...usual.map((failure) => new Failure(...failure)),
   ]
 }

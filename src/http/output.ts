@@ -1,33 +1,33 @@
 import { writeSync } from 'node:fs'
 
-/** How long the line of an answered request may wait for others, in milliseconds. */
+/** How long the line of an answered request may wait for further lines, in milliseconds. */
 const MAX_DELAY = 50
-/** From how many characters on the lines that wait are written before that. */
+/** Waiting lines are written earlier when they have this many characters. */
 const BATCH = 16 * 1024
-/** How much is kept while nobody reads it, in bytes. Further lines are dropped and counted. */
+/** How many bytes are kept while nobody reads them. Further lines are dropped and counted. */
 const MAX_UNREAD = 4 * 1024 * 1024
-/** How long the process waits for a slow reader where a line must not be lost, in milliseconds. */
+/** How long the process waits for a slow reader of a line that must not be lost, in milliseconds. */
 const PATIENCE = 1000
 
-/** What the logger writes its lines to. */
+/** Where the logger writes its lines. */
 export interface Output {
   write(line: string): void
-  /** Writes everything that is left. */
+  /** Writes all lines that are still waiting. */
   end(): void
 }
 
 /**
- * Writes log lines to `process.stdout` in the order in which they come. The lines of answered
- * requests wait for MAX_DELAY and are written together, as one system call for each takes longer than
- * all the rest that is done for a line. Every other line is written before `write` returns, so that a
- * killed process has lost no line of the audit whose answer is out.
+ * Writes log lines to `process.stdout` in their order. The lines of answered requests wait for
+ * MAX_DELAY and are written together, because a system call for each line would take longer than
+ * everything else that is done for it. Every other line is written before `write` returns: when the
+ * process is killed, the audit has the line of every write that was answered.
  *
- * A reader that stops holds up the process once, for PATIENCE. From then on lines are kept in memory
- * up to MAX_UNREAD, and further ones are dropped and counted, the audit's as well. When the reader is
- * gone or the disk is full, what was to be written is dropped.
+ * A reader that stops reading blocks the process once, for PATIENCE. From then on lines are kept in
+ * memory up to MAX_UNREAD. Further lines are dropped and counted, lines of the audit as well. When the
+ * reader has gone or the disk is full, all waiting lines are dropped.
  *
- * Only the descriptor of the stream is used. But Node makes a pipe non-blocking when it opens the
- * stream, and a blocking one would hold up the process for as long as nobody reads.
+ * The parameter is the stream and not its descriptor, because Node makes a pipe non-blocking when it
+ * opens the stream. A blocking pipe would block the process for as long as nobody reads.
  */
 export function openOutput({ fd }: { fd: number }): Output {
   let lines = ''
@@ -57,7 +57,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     }, MAX_DELAY).unref()
   }
 
-  /** Waits for a slow reader, and no second time for one that has stopped. */
+  /** Waits for a slow reader, up to PATIENCE. Does not wait again for a reader that has stopped. */
   function flushPatiently() {
     const deadline = performance.now() + PATIENCE
     flush()
@@ -68,7 +68,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     }
   }
 
-  /** Writes as much as the reader takes at once. */
+  /** Writes as much as the reader accepts now. */
   function flush() {
     if (lines !== '') {
       const chunk = Buffer.from(lines)
@@ -104,10 +104,10 @@ export function openOutput({ fd }: { fd: number }): Output {
   return { write, end }
 }
 
-/** Whether a line is that of an answered request: the logger puts the message at its end. */
+/** Whether `line` is that of an answered request. The logger puts the message at the end. */
 const mayWait = (line: string) => line.endsWith(',"msg":"request"}\n')
 
-/** Does nothing at all for some milliseconds. */
+/** Blocks the process for `ms` milliseconds. */
 function pause(ms: number) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

@@ -1,25 +1,26 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fairShare } from './fair-share.js'
-import { refuse } from './limits.js'
+import { refuse } from './load.js'
 import { onAnswered } from './log.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Whose share of the service the request takes: requests with the same number take it from each
-     * other. Null where no share is counted.
+     * The user on whose share of the service the request counts, as a number. Null when it counts on
+     * nobody's share.
      */
     sharer: number | null
   }
 }
 
-/** Requests of one sharer that may wait for their turn. */
+/** How many requests of one user may wait for their turn. */
 const MAX_WAITING = 64
 
 /**
- * Works on `share` requests of one sharer at a time; further ones wait for their turn. The turn of a
- * request lasts until its work is done and its answer is out or its client has gone. Throws the
- * Failure `busy` where too many wait already.
+ * Works on at most `share` requests of one user (`request.sharer`) at a time, so that no user takes
+ * the service from the others. Further requests wait for their turn; with MAX_WAITING of them, one
+ * more is refused with the Failure `busy`. A turn ends when the work is done and the answer has been
+ * sent or the client has gone.
  */
 export function takeTurns(app: FastifyInstance, share: number) {
   const turns = fairShare(share, MAX_WAITING)

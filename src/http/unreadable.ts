@@ -12,31 +12,31 @@ const STATUS_BY_CODE: Record<string, number> = {
 }
 
 /**
- * How long a connection stays open behind the refusal, in milliseconds. A client that is still sending
- * would see a reset connection and not the answer if it were closed at once.
+ * How long a connection stays open after the refusal, in milliseconds. If it were closed at once, a
+ * client that is still sending would see a reset connection and not the answer.
  */
 const LINGER = 1000
 
-/** A connection to Node's HTTP server, which keeps the response that is being written in it. */
+/** A connection of Node's HTTP server. `_httpMessage` is the response that is being written. */
 type Connection = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
- * Answers bytes that Node cannot read as a request (no HTTP, headers too large, headers too late)
- * with shape A (contract, section 7) and status 400, 431 or 408, logs one line, and closes the
- * connection. For Fastify's option `clientErrorHandler`.
+ * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
+ * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
+ * section 7). Logs one line and closes the connection. For Fastify's option `clientErrorHandler`.
  */
 export function refuseConnection(
   app: FastifyInstance,
   error: NodeJS.ErrnoException,
   connection: Connection,
 ) {
-  // The client has gone, or its connection is being closed already.
+  // The client has gone, or the connection is already being closed.
   if (!connection.writable) return
 
   const response = connection._httpMessage
   if (response?.req.complete) {
-    // An earlier request was read well. The client would take the refusal for its answer, so that
-    // answer goes out first.
+    // The response belongs to an earlier request of the connection, which was complete. The client
+    // would take a refusal for that response, so the refusal waits until it has been sent.
     connection.pause()
     response.once('close', () => refuseConnection(app, error, connection))
     return
@@ -49,7 +49,7 @@ export function refuseConnection(
   setTimeout(() => connection.destroy(), LINGER).unref()
 }
 
-/** A refusal as the bytes of a whole HTTP answer. */
+/** Returns a refusal as a whole HTTP answer with headers and body. */
 function renderAnswer(status: number, id: string) {
   const body = JSON.stringify({ ...unreadable().body, statusCode: status })
   const headers = {
@@ -67,8 +67,9 @@ function renderAnswer(status: number, id: string) {
 const unreadable = () => renderFailure(new Failure('unreadable'))
 
 /**
- * Answers a path that cannot be decoded, for which Fastify runs no hook, with the same failure. For
- * Fastify's option `frameworkErrors`.
+ * Answers a request whose path cannot be decoded with the Failure `unreadable`. Fastify runs no hooks
+ * for it, so this function adds the headers and logs the request. For Fastify's option
+ * `frameworkErrors`.
  */
 export function refusePath(_error: Error, request: FastifyRequest, reply: FastifyReply) {
   const { status, body } = unreadable()
@@ -78,8 +79,9 @@ export function refusePath(_error: Error, request: FastifyRequest, reply: Fastif
 }
 
 /**
- * Has Fastify answer what Node would answer by itself, without a body: a request of HTTP/1.1 without
- * `Host` with the same failure, and one that expects something unknown as if it did not.
+ * Lets Fastify answer two kinds of request that Node would refuse without a body. A request of
+ * HTTP/1.1 without `Host` fails with `unreadable`. A request with an unknown `Expect` is answered like
+ * one without the header.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

@@ -9,19 +9,19 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import { Failure } from './failures.js'
-import { fieldFailure, fieldFailures } from './fields.js'
+import { checkField, checkLength, fieldFailures } from './fields.js'
 
-/** Handlers see what the schema decodes to: ids as numbers, flags as booleans. */
+/** The types of handlers: their input is what the schema decodes to. */
 export interface TypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
 }
 
-/** A feature: a plugin whose handlers are typed by their schemas. */
+/** The type of a feature: a plugin whose handlers are typed by the schemas of their routes. */
 export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
-/** Has requests checked and decoded by their schemas, the path before the body is read. */
+/** Checks and decodes requests by the schemas of their routes. The path is checked before the body is read. */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
   app.addHook('onRoute', (route) => {
@@ -37,19 +37,19 @@ export function validateRequests(app: FastifyInstance) {
 
 /**
  * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
- * first invalid field in the order of the schema; fields for which the contract (section 7) has a
- * text come first. A field that is `null` counts as omitted, in a query the empty text as well. A body that is not an
- * object counts as an empty one.
+ * first invalid field in the order of the schema. Fields for which the contract (section 7) has a
+ * text come first. A field that is `null` counts as missing; in a query an empty text does as well.
+ * A body that is not an object counts as an empty one.
  */
 function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
   const names = Object.keys(schema.properties)
   return (input: unknown): { value?: unknown; error?: Failure } => {
     const sent = isRecord(input) ? input : {}
-    const omitted: unknown[] = [undefined, null, part === 'querystring' ? '' : null]
-    const given = names.filter((name) => !omitted.includes(sent[name]))
+    const missing: unknown[] = [undefined, null, part === 'querystring' ? '' : null]
+    const given = names.filter((name) => !missing.includes(sent[name]))
     const value = Object.fromEntries(given.map((name) => [name, sent[name]]))
-    if (!check.Check(value)) return { error: firstFailure(schema, value) }
+    if (!check.Check(value)) return { error: checkFields(schema, value) }
     return { value: Value.Parse(['Clean', 'Decode'], schema, value) }
   }
 }
@@ -57,31 +57,34 @@ function validator(schema: TObject, part?: string) {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function firstFailure(schema: TObject, value: Record<string, unknown>): Failure | undefined {
-  const failures = failuresOf(schema, value)
-  return failures.find(({ code }) => code === 'invalid') ?? failures[0]
-}
+/** Returns the Failure of the first invalid field; fields with a text of the contract come first. */
+function checkFields(schema: TObject, value: Record<string, unknown>): Failure | undefined {
+  const { properties, required = [] } = schema
+  const failures: Failure[] = []
 
-function failuresOf({ properties, required = [] }: TObject, value: Record<string, unknown>) {
-  return Object.entries(properties)
-    .filter(([name]) => required.includes(name) || value[name] !== undefined)
-    .map(([name, schema]) => (schema.items ? listFailure : fieldFailure)(name, schema, value[name]))
-    .filter((failure) => failure !== undefined)
+  for (const [name, field] of Object.entries(properties)) {
+    if (value[name] === undefined && !required.includes(name)) continue
+    const check = field.items ? checkList : checkField
+    const failure = check(name, field, value[name])
+    if (failure) failures.push(failure)
+  }
+  return failures.find(({ code }) => code === 'invalid') ?? failures[0]
 }
 
 const notAList = (name: string) => new Failure('malformed', `El campo ${name} debe ser una lista`)
 const notAListOfObjects = (name: string) =>
   new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 
-/** The Failure of a list: of its first invalid entry, or `conflict` beyond its `maxItems`. */
-function listFailure(name: string, { items, maxItems }: TSchema, value: unknown) {
+/** Returns the Failure of the first invalid entry of a list, or else that of too many entries. */
+function checkList(name: string, schema: TSchema, value: unknown): Failure | undefined {
   if (!Array.isArray(value)) return notAList(name)
-  const entry = value.find((entry) => !Value.Check(items, entry))
-  if (entry === undefined) return value.length > maxItems ? new Failure('conflict') : undefined
-  return isRecord(entry) ? firstFailure(items, entry) : notAListOfObjects(name)
+  const { items } = schema
+  const invalid = value.find((entry) => !Value.Check(items, entry))
+  if (invalid === undefined) return checkLength(schema, value)
+  return isRecord(invalid) ? checkFields(items, invalid) : notAListOfObjects(name)
 }
 
-/** Every Failure that a part of a request can have for its fields; the document lists them. */
+/** Returns every Failure that a part of a request can have for its fields, for the document. */
 export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
   return Object.entries(properties).flatMap(([name, schema]) =>
     schema.items

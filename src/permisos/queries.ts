@@ -1,5 +1,6 @@
 import { type Actor, onRefusal } from '../auth/actor.js'
 import { onConstraint, type Sql } from '../database/sql.js'
+import type { FailureArguments } from '../http/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
 /** The permission map of a profile, by module name, and its version; undefined for no profile. */
@@ -56,7 +57,7 @@ export async function insertPermiso(
     select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
-    .catch(onUnknownReference('invalid'))
+    .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
   return row.answer.data
 }
@@ -75,7 +76,7 @@ export async function updatePermiso(
     select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
-    .catch(onUnknownReference('invalid'))
+    .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
   return row.answer.data ?? undefined
 }
@@ -104,9 +105,9 @@ export async function replacePermisos(
     .catch(onUnknownReference('conflict'))
 }
 
-function onUnknownReference(code: 'invalid' | 'conflict') {
-  const onPerfil = onConstraint('permisos_perfil_perfil_fk', code, DESCONOCIDO)
-  const onModulo = onConstraint('permisos_perfil_modulo_fk', code, DESCONOCIDO)
+function onUnknownReference(...failure: FailureArguments) {
+  const onPerfil = onConstraint('permisos_perfil_perfil_fk', ...failure)
+  const onModulo = onConstraint('permisos_perfil_modulo_fk', ...failure)
   return (error: unknown) => Promise.reject(error).catch(onPerfil).catch(onModulo)
 }
 

@@ -3,7 +3,6 @@ import { shareEqual } from '../database/shared.js'
 import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
-import { MATRIX_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { listPermisos } from './listado.js'
 import { keepMapas } from './mapa.js'
@@ -17,6 +16,7 @@ import {
 } from './queries.js'
 import {
   DePerfilParams,
+  MATRIZ_BODY_LIMIT,
   MapaDePermisos,
   Matriz,
   Permiso,
@@ -150,7 +150,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
   })
 
   app.post('/guardar-matriz', {
-    bodyLimit: MATRIX_BODY_LIMIT,
+    bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {

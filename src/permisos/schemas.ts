@@ -1,7 +1,8 @@
 import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
 import { isBoolean } from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
-import { decoded, field, Id, Omissible, PathId } from '../http/fields.js'
+import { Failure } from '../http/failures.js'
+import { decoded, field, Id, List, Omissible, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
@@ -77,12 +78,14 @@ export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 export const Entrada = Named('EntradaDeMatriz', { idModulo: Id(), ...flags(Flag) })
 export type Entrada = StaticDecode<typeof Entrada>
 
-/** The most entries of a matrix: with all five flags spelt out, 1 MiB has room for no more. */
+/** The largest body of a request that replaces a matrix, in bytes. */
+export const MATRIZ_BODY_LIMIT = 1024 * 1024
+/** The most entries of a matrix: with all five flags written out, the body has room for no more. */
 const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', {
   idPerfil: Id({ missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO }),
-  permisos: Omissible(Type.Array(Entrada, { maxItems: MAX_ENTRADAS })),
+  permisos: Omissible(List(Entrada, MAX_ENTRADAS, () => new Failure('conflict'))),
 })
 
 export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido', 'Id del permiso') })

@@ -84,7 +84,7 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
       })
       .catch((cause: HostError) => {
         if (!cause.isRefusal) void remove(`${FOLDER}/${publicId}`, log)
-        throw new Failure('upload', '', { cause })
+        throw new Failure('upload', undefined, { cause })
       })
   }
 
