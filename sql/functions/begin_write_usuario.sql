@@ -1,6 +1,9 @@
 -- begin_write for a user who is to be added (`p_id` null), edited and perhaps moved to
--- `p_id_perfil`, or removed (`p_id_perfil` null). Returns whether the user exists; an existing
--- user's row is locked.
+-- `p_id_perfil`, or removed (`p_id_perfil` null). Before it, the transaction takes lock_usuarios or
+-- share_usuarios. Returns whether the user exists; an existing user's row is locked.
+--
+-- The caller's row and the user's are locked by ascending id. Two callers who edit each other would
+-- otherwise deadlock.
 --
 -- Raises, in this order: LL403 when the user's present or future profile holds more than the
 -- caller's; the foreign-key violation that an unknown profile would cause, unless the user is
@@ -10,10 +13,13 @@ returns boolean
 language plpgsql
 as $$
 declare
+  v_propio integer := (p_actor ->> 'id')::integer;
   v_actual integer;
   v_write record;
 begin
-  perform lock_usuarios();
+  if v_propio < p_id then
+    perform from usuario where id = v_propio for share;
+  end if;
   if p_id is not null then
     select "idPerfil" into v_actual from usuario where id = p_id for no key update;
   end if;

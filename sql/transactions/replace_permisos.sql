@@ -1,6 +1,6 @@
 -- Replaces all permission records of one profile (contract, section 4.8).
 --
--- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {}.
+-- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {changes}.
 -- Refuses the write if the profile holds more than the caller's, or if an entry grants more. Then,
 -- and before it writes, raises a foreign-key violation for an unknown module, for a module that is
 -- named twice, and for an unknown profile with entries.
@@ -10,6 +10,8 @@ language plpgsql
 as $$
 declare
   v_write record;
+  v_antes permisos_perfil[];
+  v_ahora permisos_perfil[];
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
@@ -20,7 +22,7 @@ begin
     if p_permisos <> '[]' then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
-    return '{}';
+    return jsonb_build_object('changes', '[]'::jsonb);
   end if;
   if jsonb_array_length(p_permisos) <> (
     select count(*)
@@ -32,19 +34,27 @@ begin
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 
-  delete from permisos_perfil where "idPerfil" = p_id_perfil;
+  with borrados as (
+    delete from permisos_perfil where "idPerfil" = p_id_perfil returning permisos_perfil as permiso
+  )
+  select array_agg(permiso) into v_antes from borrados;
 
-  insert into permisos_perfil
-    ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
-  select
-    p_id_perfil,
-    "idModulo",
-    coalesce("bitAgregar", false),
-    coalesce("bitEditar", false),
-    coalesce("bitConsulta", false),
-    coalesce("bitEliminar", false),
-    coalesce("bitDetalle", false)
-  from jsonb_populate_recordset(null::permisos_perfil, p_permisos);
-  return '{}';
+  with nuevos as (
+    insert into permisos_perfil
+      ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
+    select
+      p_id_perfil,
+      "idModulo",
+      coalesce("bitAgregar", false),
+      coalesce("bitEditar", false),
+      coalesce("bitConsulta", false),
+      coalesce("bitEliminar", false),
+      coalesce("bitDetalle", false)
+    from jsonb_populate_recordset(null::permisos_perfil, p_permisos)
+    returning permisos_perfil as permiso
+  )
+  select array_agg(permiso) into v_ahora from nuevos;
+
+  return jsonb_build_object('changes', permisos_changes(v_antes, v_ahora));
 end
 $$;

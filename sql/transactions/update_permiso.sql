@@ -1,6 +1,6 @@
 -- Overwrites one permission record, which may move it to another profile or module.
 --
--- `p_permiso`: as in insert_permiso. Returns {data: the record, null if unknown}. Raises what
+-- `p_permiso`: as in insert_permiso. Returns {data: the record, null if unknown; changes}. Raises what
 -- insert_permiso raises.
 create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns jsonb
@@ -8,8 +8,16 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
+  v_antes permisos_perfil[];
+  v_ahora permisos_perfil[];
   v_data jsonb;
 begin
+  v_antes := array(
+    select permisos_perfil
+    from permisos_perfil
+    where id = p_id and "idPerfil" = any(v_perfiles)
+  );
+
   update permisos_perfil
   set
     "idPerfil" = nuevo."idPerfil",
@@ -21,7 +29,7 @@ begin
     "bitDetalle" = coalesce(nuevo."bitDetalle", false)
   from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo
   where permisos_perfil.id = p_id and permisos_perfil."idPerfil" = any(v_perfiles)
-  returning permiso_data(permisos_perfil) into v_data;
-  return jsonb_build_object('data', v_data);
+  returning permiso_data(permisos_perfil), array[permisos_perfil] into v_data, v_ahora;
+  return jsonb_build_object('data', v_data, 'changes', permisos_changes(v_antes, v_ahora));
 end
 $$;

@@ -2,23 +2,41 @@
 -- ends all sessions of the user.
 --
 -- `p_usuario`: as in insert_usuario, but `idEstadoUsuario` is required. Returns {data: the user,
--- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null}. Raises what
--- insert_usuario raises.
+-- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}. Raises
+-- what insert_usuario raises.
+--
+-- Most writes change neither the name, the email, the profile nor the status. They run side by side.
+-- lock_usuarios is chosen by a look at the row that nothing protects yet; no decision rests on it.
+-- Should another write change the user meanwhile, two writes that exchange names may deadlock, and
+-- PostgreSQL undoes one of them.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
 as $$
 declare
+  v_antes jsonb;
   v_anterior text;
   v_data jsonb;
 begin
+  if exists (
+    select from usuario
+    where id = p_id
+      and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
+      and "strCorreo" = p_usuario ->> 'strCorreo'
+      and "idPerfil" = (p_usuario ->> 'idPerfil')::integer
+      and "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean
+  ) then
+    perform share_usuarios();
+  else
+    perform lock_usuarios();
+  end if;
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
-    return jsonb_build_object('data', null);
+    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
-  if p_usuario ->> 'imagenUrl' is not null then
-    select "imagenPublicId" into v_anterior from usuario where id = p_id;
-  end if;
+  select usuario_data(usuario), "imagenPublicId" into v_antes, v_anterior
+  from usuario
+  where id = p_id;
 
   update usuario
   set
@@ -34,6 +52,10 @@ begin
   from jsonb_populate_record(null::usuario, p_usuario) as nuevo
   where usuario.id = p_id
   returning usuario_data(usuario) into v_data;
-  return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
+  return jsonb_build_object(
+    'data', v_data,
+    'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end,
+    'changes', usuario_changes(v_antes, v_data)
+  );
 end
 $$;

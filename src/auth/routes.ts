@@ -6,6 +6,7 @@ import { SMALL_BODY_LIMIT } from '../http/limits.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
+import { AuditedFailure } from './refusal.js'
 import { CAPTCHA_RECHAZADO, isPassword, Login, LoginCorrecto } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
@@ -29,6 +30,8 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     bodyLimit: SMALL_BODY_LIMIT,
     config: {
       access: 'public',
+      // No other field is checked before the handler.
+      invalidReason: 'captcha',
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
       failures: {
@@ -47,22 +50,21 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Before fault is found with the body.
+    // A login with an invalid body is audited under its name too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
-      if (isText(nombre)) request.who = { nombre: nombre.slice(0, MAX_NAME) }
+      if (isText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
     },
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.ip))) {
-        throw new Failure('invalid', CAPTCHA_RECHAZADO)
+        throw new AuditedFailure('invalid', CAPTCHA_RECHAZADO, { reason: 'captcha' })
       }
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
-        throw new Failure('invalid', SIN_CREDENCIALES)
+        throw new AuditedFailure('invalid', SIN_CREDENCIALES, { reason: 'missing' })
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
-      request.target = id
       return {
         success: true as const,
         token: app.jwt.sign({ id, idPerfil, nombre, ...(ver > 0 && { ver }) }),
@@ -80,7 +82,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
 
   app.post('/logout', {
     bodyLimit: SMALL_BODY_LIMIT,
-    config: { access: 'session' },
+    config: { access: 'session', target: ({ caller }) => caller?.id },
     schema: {
       operationId: 'logout',
       summary: 'Cerrar sesión',
@@ -88,8 +90,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       response: { 200: Confirmation('Sesión cerrada correctamente') },
     },
     handler: async (request, reply) => {
-      request.target = request.actor.id
-      await endSesiones(sql, request.actor)
+      await endSesiones(sql, request.caller)
       reply.clearCookie(COOKIE, { path: '/' })
       return { success: true as const, message: 'Sesión cerrada correctamente' as const }
     },
@@ -98,12 +99,15 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   /** The active user with this name and password; throws the two 401s of contract section 7. */
   async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
-    if (!usuario?.idEstadoUsuario) {
-      throw new Failure('unauthenticated', SIN_USUARIO)
+    if (!usuario) {
+      throw new AuditedFailure('unauthenticated', SIN_USUARIO, { reason: 'unknown' })
     }
-    const { strPwd: hash } = usuario
+    const { id: target, strPwd: hash } = usuario
+    if (!usuario.idEstadoUsuario) {
+      throw new AuditedFailure('unauthenticated', SIN_USUARIO, { reason: 'inactive', target })
+    }
     if (!isPassword(plain) || !(await passwords.compare(plain, hash, client))) {
-      throw new Failure('unauthenticated', INCORRECTOS)
+      throw new AuditedFailure('unauthenticated', INCORRECTOS, { reason: 'password', target })
     }
     return usuario
   }

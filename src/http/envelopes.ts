@@ -7,10 +7,17 @@ export const Named = <T extends TProperties>(title: string, properties: T) =>
 /** Text or null, on an answer. */
 export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
-/** `{ success: true, data }`, as a schema and as the answer. */
+/**
+ * `{ success: true, data }`, as a schema and as the answer. `changes`, what a write has changed, is
+ * for the log alone and is taken out of the answer before it is sent.
+ */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({ success: Type.Literal(true), data })
-export const success = <T>(data: T) => ({ success: true as const, data })
+export const success = <T>(data: T, changes?: object) => ({
+  success: true as const,
+  data,
+  changes,
+})
 
 /** One page of a list with the number of pages there are. */
 export const Page = <T extends TSchema>(row: T) =>
@@ -24,5 +31,10 @@ export const Page = <T extends TSchema>(row: T) =>
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({ success: Type.Literal(true), message: Type.Literal(message) })
 
-export const DELETED = { success: true, message: 'Eliminado correctamente' } as const
-export const Deleted = Confirmation(DELETED.message)
+/** `{ success: true, message }`, as a schema and as the answer to every deletion. */
+export const Deleted = Confirmation('Eliminado correctamente')
+export const deleted = (changes: object) => ({
+  success: true as const,
+  message: 'Eliminado correctamente' as const,
+  changes,
+})

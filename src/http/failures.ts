@@ -2,8 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** A failure to be told to the client; `message` is its Spanish text, where its route has none. */
 export class Failure extends Error {
-  /** What the caller of something forbidden lacks, for the log alone. */
-  needs?: object
   constructor(
     readonly code: FailureCode,
     message = '',

@@ -1,0 +1,45 @@
+-- The changes of permission records for the audit (see README.md): one entry for each profile whose
+-- permissions differ between the records `p_antes` and the records `p_ahora`, by ascending id.
+--
+-- An entry about more than 200 modules has the numbers of flags in place of names and flags. A matrix
+-- can have 10,000 entries, and its line would have a megabyte.
+create or replace function permisos_changes(p_antes permisos_perfil[], p_ahora permisos_perfil[])
+returns jsonb
+language plpgsql stable
+as $$
+begin
+  return (
+    with diferencia as (
+      select
+        "idPerfil",
+        "idModulo",
+        flags_beyond(ahora, antes) as granted,
+        flags_beyond(antes, ahora) as revoked
+      from unnest(p_antes) as antes
+      full join unnest(p_ahora) as ahora using ("idPerfil", "idModulo")
+    ),
+    perfil as (
+      select
+        "idPerfil" as id,
+        count(*) <= 200 as is_named,
+        jsonb_object_agg("strNombreModulo", granted) filter (where granted <> '{}') as granted,
+        jsonb_object_agg("strNombreModulo", revoked) filter (where revoked <> '{}') as revoked,
+        sum(cardinality(granted)) as num_granted,
+        sum(cardinality(revoked)) as num_revoked
+      from diferencia
+      join modulo on modulo.id = "idModulo"
+      where granted <> '{}' or revoked <> '{}'
+      group by "idPerfil"
+    ),
+    entrada as (
+      select id, jsonb_build_object(
+        'idPerfil', id,
+        'granted', case when is_named then coalesce(granted, '{}') else to_jsonb(num_granted) end,
+        'revoked', case when is_named then coalesce(revoked, '{}') else to_jsonb(num_revoked) end
+      ) as entrada
+      from perfil
+    )
+    select coalesce(jsonb_agg(entrada order by id), '[]') from entrada
+  );
+end
+$$;
