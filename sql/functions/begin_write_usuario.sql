@@ -24,7 +24,9 @@ begin
     select "idPerfil" into v_actual from usuario where id = p_id for no key update;
   end if;
   v_write := begin_write(array[v_actual, p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+  end if;
 
   if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_actual is not null) then
     raise foreign_key_violation using constraint = 'usuario_perfil_fk';

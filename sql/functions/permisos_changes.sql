@@ -3,18 +3,19 @@
 --
 -- An entry about more than 200 modules has the numbers of flags in place of names and flags. A matrix
 -- can have 10,000 entries, and its line would have a megabyte.
+-- `materialized` keeps PostgreSQL from computing the flags again at each place that names them.
 create or replace function permisos_changes(p_antes permisos_perfil[], p_ahora permisos_perfil[])
 returns jsonb
 language plpgsql stable
 as $$
 begin
   return (
-    with diferencia as (
+    with diferencia as materialized (
       select
         "idPerfil",
         "idModulo",
-        flags_beyond(ahora, antes) as granted,
-        flags_beyond(antes, ahora) as revoked
+        case when grants_more(ahora, antes) then flags_beyond(ahora, antes) end as granted,
+        case when grants_more(antes, ahora) then flags_beyond(antes, ahora) end as revoked
       from unnest(p_antes) as antes
       full join unnest(p_ahora) as ahora using ("idPerfil", "idModulo")
     ),
@@ -22,13 +23,13 @@ begin
       select
         "idPerfil" as id,
         count(*) <= 200 as is_named,
-        jsonb_object_agg("strNombreModulo", granted) filter (where granted <> '{}') as granted,
-        jsonb_object_agg("strNombreModulo", revoked) filter (where revoked <> '{}') as revoked,
-        sum(cardinality(granted)) as num_granted,
-        sum(cardinality(revoked)) as num_revoked
+        jsonb_object_agg("strNombreModulo", granted) filter (where granted is not null) as granted,
+        jsonb_object_agg("strNombreModulo", revoked) filter (where revoked is not null) as revoked,
+        coalesce(sum(cardinality(granted)), 0) as num_granted,
+        coalesce(sum(cardinality(revoked)), 0) as num_revoked
       from diferencia
       join modulo on modulo.id = "idModulo"
-      where granted <> '{}' or revoked <> '{}'
+      where granted is not null or revoked is not null
       group by "idPerfil"
     ),
     entrada as (

@@ -5,11 +5,11 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, null, p_actor);
-  v_antes permisos_perfil[];
+  v_changes jsonb;
 begin
   delete from permisos_perfil
   where id = p_id and "idPerfil" = any(v_perfiles)
-  returning array[permisos_perfil] into v_antes;
-  return jsonb_build_object('changes', permisos_changes(v_antes, '{}'));
+  returning permiso_changes(permisos_perfil, null) into v_changes;
+  return jsonb_build_object('changes', coalesce(v_changes, '[]'));
 end
 $$;

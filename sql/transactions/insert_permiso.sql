@@ -9,7 +9,7 @@ language plpgsql
 as $$
 declare
   v_data jsonb;
-  v_ahora permisos_perfil[];
+  v_changes jsonb;
 begin
   perform begin_write_permiso(null, p_permiso, p_actor);
 
@@ -24,7 +24,8 @@ begin
     coalesce("bitEliminar", false),
     coalesce("bitDetalle", false)
   from jsonb_populate_record(null::permisos_perfil, p_permiso)
-  returning permiso_data(permisos_perfil), array[permisos_perfil] into v_data, v_ahora;
-  return jsonb_build_object('data', v_data, 'changes', permisos_changes('{}', v_ahora));
+  returning permiso_data(permisos_perfil), permiso_changes(null, permisos_perfil)
+  into v_data, v_changes;
+  return jsonb_build_object('data', v_data, 'changes', v_changes);
 end
 $$;

@@ -10,13 +10,16 @@ language plpgsql
 as $$
 declare
   v_write record;
+  v_permisos permisos_perfil[];
   v_antes permisos_perfil[];
   v_ahora permisos_perfil[];
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
-  perform refuse_granting(p_permisos, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+    perform refuse_granting(p_permisos, v_write.limite);
+  end if;
 
   if v_write.perfiles = '{}' then
     if p_permisos <> '[]' then
@@ -24,12 +27,13 @@ begin
     end if;
     return jsonb_build_object('changes', '[]'::jsonb);
   end if;
-  if jsonb_array_length(p_permisos) <> (
+  v_permisos := array(
+    select permiso from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+  );
+  if cardinality(v_permisos) <> (
     select count(*)
     from modulo
-    where id in (
-      select "idModulo" from jsonb_to_recordset(p_permisos) as permiso ("idModulo" integer)
-    )
+    where id in (select "idModulo" from unnest(v_permisos))
   ) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
@@ -50,7 +54,7 @@ begin
       coalesce("bitConsulta", false),
       coalesce("bitEliminar", false),
       coalesce("bitDetalle", false)
-    from jsonb_populate_recordset(null::permisos_perfil, p_permisos)
+    from unnest(v_permisos)
     returning permisos_perfil as permiso
   )
   select array_agg(permiso) into v_ahora from nuevos;

@@ -8,16 +8,9 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
-  v_antes permisos_perfil[];
-  v_ahora permisos_perfil[];
   v_data jsonb;
+  v_changes jsonb;
 begin
-  v_antes := array(
-    select permisos_perfil
-    from permisos_perfil
-    where id = p_id and "idPerfil" = any(v_perfiles)
-  );
-
   update permisos_perfil
   set
     "idPerfil" = nuevo."idPerfil",
@@ -27,9 +20,12 @@ begin
     "bitConsulta" = coalesce(nuevo."bitConsulta", false),
     "bitEliminar" = coalesce(nuevo."bitEliminar", false),
     "bitDetalle" = coalesce(nuevo."bitDetalle", false)
-  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo
-  where permisos_perfil.id = p_id and permisos_perfil."idPerfil" = any(v_perfiles)
-  returning permiso_data(permisos_perfil), array[permisos_perfil] into v_data, v_ahora;
-  return jsonb_build_object('data', v_data, 'changes', permisos_changes(v_antes, v_ahora));
+  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo, permisos_perfil as antes
+  where permisos_perfil.id = p_id
+    and permisos_perfil."idPerfil" = any(v_perfiles)
+    and antes.id = p_id
+  returning permiso_data(permisos_perfil), permiso_changes(antes, permisos_perfil)
+  into v_data, v_changes;
+  return jsonb_build_object('data', v_data, 'changes', v_changes);
 end
 $$;

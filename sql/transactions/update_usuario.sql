@@ -34,10 +34,6 @@ begin
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
-  select usuario_data(usuario), "imagenPublicId" into v_antes, v_anterior
-  from usuario
-  where id = p_id;
-
   update usuario
   set
     "strNombreUsuario" = nuevo."strNombreUsuario",
@@ -49,9 +45,10 @@ begin
     "versionSesion" = usuario."versionSesion" + (nuevo."strPwd" is not null)::integer,
     "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
     "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
-  from jsonb_populate_record(null::usuario, p_usuario) as nuevo
-  where usuario.id = p_id
-  returning usuario_data(usuario) into v_data;
+  from jsonb_populate_record(null::usuario, p_usuario) as nuevo, usuario as antes
+  where usuario.id = p_id and antes.id = p_id
+  returning usuario_data(antes), antes."imagenPublicId", usuario_data(usuario)
+  into v_antes, v_anterior, v_data;
   return jsonb_build_object(
     'data', v_data,
     'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end,
