@@ -5,10 +5,10 @@
 -- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}. Raises
 -- what insert_usuario raises.
 --
--- Most writes change neither the name, the email, the profile nor the status. They run side by side.
--- lock_usuarios is chosen by a look at the row that nothing protects yet; no decision rests on it.
--- Should another write change the user meanwhile, two writes that exchange names may deadlock, and
--- PostgreSQL undoes one of them.
+-- A write that keeps the name, the email, the profile and the status takes share_usuarios, so such
+-- writes run side by side. Which of the two locks it takes is chosen before the user is locked. If
+-- another transaction changes the user in between, the wrong one may be chosen. Then two writes that
+-- exchange names can deadlock, and PostgreSQL rolls one of them back. No rule depends on the choice.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
@@ -30,6 +30,7 @@ begin
   else
     perform lock_usuarios();
   end if;
+
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
