@@ -1,5 +1,5 @@
--- Returns the names of the flags that the permission record `p_permiso` has and `p_otro` has not.
--- Either is null if there is no such record, and a record that is null has no flag.
+-- Returns the names of the flags that are true in the permission record `p_permiso` and not true in
+-- `p_otro`. A missing record is null and has no flag.
 create or replace function flags_beyond(p_permiso permisos_perfil, p_otro permisos_perfil)
 returns text[]
 language sql immutable

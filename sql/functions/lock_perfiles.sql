@@ -3,7 +3,8 @@
 -- kind of lock.
 -- Returns those of `p_escritos` that exist, and whether the caller's profile is an administrator's.
 --
--- Nearly every write concerns one profile. Its statements compare with `=`, so their plans are kept.
+-- Nearly every write concerns one profile. The statements for one profile compare with `=`, and
+-- PostgreSQL keeps the plans of such statements (see README.md).
 create or replace function lock_perfiles(
   p_propio integer, p_escritos integer[], out perfiles integer[], out es_administrador boolean
 )

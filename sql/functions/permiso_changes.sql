@@ -1,5 +1,8 @@
--- The same as permisos_changes for one record, from `p_antes` to `p_ahora`. One is null if the record
--- is new or deleted. It takes 20 µs, and permisos_changes 110.
+-- Returns the same as permisos_changes for one record, from `p_antes` to `p_ahora`. `p_antes` is null
+-- for a new record, and `p_ahora` for a deleted one.
+--
+-- The single writes call it because permisos_changes joins two sets. That join takes a third of the
+-- time of a whole single write.
 create or replace function permiso_changes(p_antes permisos_perfil, p_ahora permisos_perfil)
 returns jsonb
 language plpgsql stable

@@ -1,9 +1,10 @@
--- The changes of permission records for the audit (see README.md): one entry for each profile whose
--- permissions differ between the records `p_antes` and the records `p_ahora`, by ascending id.
+-- Returns the changes of permission records for the audit (see README.md), from the records `p_antes`
+-- to the records `p_ahora`: one entry for each profile whose permissions differ, by ascending id.
 --
 -- An entry about more than 200 modules has the numbers of flags in place of names and flags. A matrix
 -- can have 10,000 entries, and its line would have a megabyte.
--- `materialized` keeps PostgreSQL from computing the flags again at each place that names them.
+-- `materialized` keeps PostgreSQL from computing the flags again at each place that names them. The
+-- result is built as json and converted once: jsonb is built anew at each level.
 create or replace function permisos_changes(p_antes permisos_perfil[], p_ahora permisos_perfil[])
 returns jsonb
 language plpgsql stable
@@ -23,8 +24,8 @@ begin
       select
         "idPerfil" as id,
         count(*) <= 200 as is_named,
-        jsonb_object_agg("strNombreModulo", granted) filter (where granted is not null) as granted,
-        jsonb_object_agg("strNombreModulo", revoked) filter (where revoked is not null) as revoked,
+        json_object_agg("strNombreModulo", granted) filter (where granted is not null) as granted,
+        json_object_agg("strNombreModulo", revoked) filter (where revoked is not null) as revoked,
         coalesce(sum(cardinality(granted)), 0) as num_granted,
         coalesce(sum(cardinality(revoked)), 0) as num_revoked
       from diferencia
@@ -33,14 +34,14 @@ begin
       group by "idPerfil"
     ),
     entrada as (
-      select id, jsonb_build_object(
+      select id, json_build_object(
         'idPerfil', id,
-        'granted', case when is_named then coalesce(granted, '{}') else to_jsonb(num_granted) end,
-        'revoked', case when is_named then coalesce(revoked, '{}') else to_jsonb(num_revoked) end
+        'granted', case when is_named then coalesce(granted, '{}') else to_json(num_granted) end,
+        'revoked', case when is_named then coalesce(revoked, '{}') else to_json(num_revoked) end
       ) as entrada
       from perfil
     )
-    select coalesce(jsonb_agg(entrada order by id), '[]') from entrada
+    select coalesce(json_agg(entrada order by id)::jsonb, '[]') from entrada
   );
 end
 $$;

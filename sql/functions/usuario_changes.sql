@@ -1,6 +1,8 @@
--- The changes of a user for the audit (see README.md), from `p_antes` to `p_ahora`, which are both in
--- the form of usuario_data. One is null if the user is new or deleted. The fields with personal data
--- and the password stand in it by name alone.
+-- Returns the changes of a user for the audit (see README.md), from `p_antes` to `p_ahora`. Both are in
+-- the form of usuario_data. `p_antes` is null for a new user, and `p_ahora` for a deleted one.
+--
+-- The password, the email, the phone number and the image are named in `changed` if they differ. Their
+-- values are left out, as the result is logged.
 create or replace function usuario_changes(p_antes jsonb, p_ahora jsonb) returns jsonb
 language sql stable
 as $$

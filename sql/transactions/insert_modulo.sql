@@ -7,7 +7,6 @@ create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns 
 language plpgsql
 as $$
 declare
-  v_nombre text := p_modulo ->> 'strNombreModulo';
   v_write record;
   v_data jsonb;
 begin
@@ -17,8 +16,11 @@ begin
     perform refuse();
   end if;
 
-  insert into modulo ("strNombreModulo") values (v_nombre)
+  insert into modulo ("strNombreModulo") values (p_modulo ->> 'strNombreModulo')
   returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
-  return jsonb_build_object('data', v_data, 'changes', modulo_changes(null, v_nombre));
+  return jsonb_build_object(
+    'data', v_data,
+    'changes', modulo_changes(null, v_data ->> 'strNombreModulo')
+  );
 end
 $$;
