@@ -1,5 +1,5 @@
 import { isPostgresError } from '../database/sql.js'
-import { Failure, type FailureCode } from '../http/failures.js'
+import { Failure } from '../http/failures.js'
 
 /** Why a login was refused. */
 export type LoginReason = 'captcha' | 'missing' | 'unknown' | 'inactive' | 'password'
@@ -15,17 +15,16 @@ export interface FailureDetails {
 /** A Failure with details that stand in the audit line and that the client does not see. */
 export class AuditedFailure extends Failure {
   constructor(
-    code: FailureCode,
-    message: string,
     readonly details: FailureDetails,
+    ...failure: ConstructorParameters<typeof Failure>
   ) {
-    super(code, message)
+    super(...failure)
   }
 }
 
 /** Returns the Failure for a caller who may not do something. `needs` says what the caller lacks. */
 export const forbidden = (needs: object = { administrador: true }) =>
-  new AuditedFailure('forbidden', '', { needs })
+  new AuditedFailure({ needs }, 'forbidden')
 
 /**
  * For `.catch()` at a write. Throws the Failure `forbidden` for the SQLSTATE LL403 and

@@ -58,10 +58,10 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.ip))) {
-        throw new AuditedFailure('invalid', CAPTCHA_RECHAZADO, { reason: 'captcha' })
+        throw new AuditedFailure({ reason: 'captcha' }, 'invalid', CAPTCHA_RECHAZADO)
       }
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
-        throw new AuditedFailure('invalid', SIN_CREDENCIALES, { reason: 'missing' })
+        throw new AuditedFailure({ reason: 'missing' }, 'invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
@@ -100,14 +100,14 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) {
-      throw new AuditedFailure('unauthenticated', SIN_USUARIO, { reason: 'unknown' })
+      throw new AuditedFailure({ reason: 'unknown' }, 'unauthenticated', SIN_USUARIO)
     }
     const { id: target, strPwd: hash } = usuario
     if (!usuario.idEstadoUsuario) {
-      throw new AuditedFailure('unauthenticated', SIN_USUARIO, { reason: 'inactive', target })
+      throw new AuditedFailure({ reason: 'inactive', target }, 'unauthenticated', SIN_USUARIO)
     }
     if (!isPassword(plain) || !(await passwords.compare(plain, hash, client))) {
-      throw new AuditedFailure('unauthenticated', INCORRECTOS, { reason: 'password', target })
+      throw new AuditedFailure({ reason: 'password', target }, 'unauthenticated', INCORRECTOS)
     }
     return usuario
   }
