@@ -90,7 +90,7 @@ const VARIABLES = {
   ]),
   ADMIN_EMAIL: text('an email address', [...textConstraints(MAX_TEXT), isEmail]),
 
-  LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'),
+  LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, expect, it } from 'vitest'
-import type { Actor } from '../src/auth/actor.js'
+import type { Actor } from '../src/auth/caller.js'
 import { endSesiones } from '../src/auth/queries.js'
 import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
 import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'
@@ -50,17 +50,17 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     idEstadoUsuario: true,
     imagen: undefined,
   })
-  const { id } = await insertPerfil(pool, actor, perfil('base'))
-  const borrado = await insertPerfil(pool, actor, perfil('borrado'))
-  const elevado = await insertPerfil(pool, actor, perfil('elevado'))
-  const matriz = await insertPerfil(pool, actor, perfil('matriz'))
-  const renombrado = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
-  const sobrante = await insertModulo(pool, actor, `SOBRANTE ${round}`)
-  const cambiado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
-  const quitado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
-  const editado = await insertUsuario(pool, actor, usuario('editado', id))
-  const despedido = await insertUsuario(pool, actor, usuario('despedido', id))
-  const saliente = await insertUsuario(pool, actor, usuario('saliente', id))
+  const { id } = (await insertPerfil(pool, actor, perfil('base'))).data
+  const { data: borrado } = await insertPerfil(pool, actor, perfil('borrado'))
+  const { data: elevado } = await insertPerfil(pool, actor, perfil('elevado'))
+  const { data: matriz } = await insertPerfil(pool, actor, perfil('matriz'))
+  const { data: renombrado } = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
+  const { data: sobrante } = await insertModulo(pool, actor, `SOBRANTE ${round}`)
+  const { data: cambiado } = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
+  const { data: quitado } = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
+  const { data: editado } = await insertUsuario(pool, actor, usuario('editado', id))
+  const { data: despedido } = await insertUsuario(pool, actor, usuario('despedido', id))
+  const { data: saliente } = await insertUsuario(pool, actor, usuario('saliente', id))
 
   return {
     insertPerfil: () => insertPerfil(pool, actor, perfil('nuevo', true)),

@@ -216,7 +216,7 @@ describe('the audit', () => {
     const created = await test.call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
     const { id } = created.body.data
     expect(lineOf(created)).toEqual({
-      level: 30,
+      level: 35,
       time: expect.any(Number),
       pid: process.pid,
       hostname: hostname(),
@@ -229,6 +229,7 @@ describe('the audit', () => {
       target: id,
       outcome: 'done',
       status: 200,
+      changes: { strNombreModulo: [null, 'VENTAS'] },
     })
   })
 

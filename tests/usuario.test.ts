@@ -4,7 +4,7 @@ import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { type Method, usuario } from './endpoints.js'
 
-const { call, sql } = await testApp()
+const { call, login, readLog, sql } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
 
@@ -121,4 +121,47 @@ it('DELETE /api/usuario/:id answers the same again, and 409 for the caller’s o
   expect(await send('DELETE', '1')).toEqual(
     statusFailure(409, 'No puede eliminar su propio usuario'),
   )
+})
+
+describe('writes that change a phone number at the same time', () => {
+  /** Writes the user with another phone number, and otherwise as it is. */
+  const phone = (user: { id: number }, strNumeroCelular: string, token?: string) =>
+    call(
+      'PUT',
+      `/api/usuario/${user.id}`,
+      { ...user, strPwd: undefined, strNumeroCelular },
+      token === undefined ? {} : { token },
+    )
+
+  it('do not wait for each other where they concern different users', async () => {
+    const [cerrado, abierto] = [await create('cerrado'), await create('abierto')]
+    const countWaiting = async () => {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return rows.length
+    }
+    let waiting: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select from usuario where id = ${cerrado.id} for update`
+      waiting = phone(cerrado, '1')
+      await expect.poll(countWaiting).toBe(1)
+      expect(await phone(abierto, '2')).toMatchObject({ status: 200 })
+    })
+    expect(await waiting).toMatchObject({ status: 200 })
+  })
+
+  it('do not deadlock where two users edit each other', async () => {
+    const [ida, vuelta] = [await create('ida'), await create('vuelta')]
+    const tokens = [await login('ida', 'una clave'), await login('vuelta', 'una clave')]
+    for (let round = 0; round < 30; round += 1) {
+      const answers = await Promise.all([
+        phone(vuelta, `${round}`, tokens[0]),
+        phone(ida, `${round}`, tokens[1]),
+      ])
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    }
+    expect(readLog()).not.toContain('40P01')
+  })
 })

@@ -9,8 +9,8 @@
 --
 -- Returns in `perfiles` those of `p_perfiles` that exist, locked. A profile that is not among them
 -- does not exist for this write, even if a later statement finds it.
--- Returns in `limite` the profile that limits the write, which is the caller's. Without a limit
--- `limite` is null: for an administrator, and if the client decides (AUTHORIZATION=client).
+-- Returns in `limite` the profile that limits the write, which is the caller's. `limite` is null, and
+-- the write has no limit, for an administrator and with AUTHORIZATION=client.
 -- Raises LL401 when the session has ended, and LL403 when the caller lacks the permission.
 create or replace function begin_write(
   p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer

@@ -14,11 +14,10 @@ declare
   v_actual integer;
   v_write record;
 begin
-  if p_id is not null then
-    perform lock_permiso(p_id);
-  end if;
-  perform share_modulos();
-  if p_id is not null then
+  if p_id is null then
+    perform share_modulos();
+  else
+    perform lock_permiso(p_id), share_modulos();
     select "idPerfil" into v_actual from permisos_perfil where id = p_id;
   end if;
   v_write := begin_write(array[v_actual, v_perfil], p_actor);
@@ -32,9 +31,11 @@ begin
     end if;
   end if;
 
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
-  if p_permiso is not null then
-    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+    if p_permiso is not null then
+      perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
+    end if;
   end if;
   return v_write.perfiles;
 end

@@ -1,6 +1,9 @@
 -- begin_write for a user who is to be added (`p_id` null), edited and perhaps moved to
--- `p_id_perfil`, or removed (`p_id_perfil` null). Returns whether the user exists; an existing
--- user's row is locked.
+-- `p_id_perfil`, or removed (`p_id_perfil` null). Before it, the transaction takes lock_usuarios or
+-- share_usuarios. Returns whether the user exists; an existing user's row is locked.
+--
+-- The caller's row and the user's are locked by ascending id. Two callers who edit each other would
+-- otherwise deadlock.
 --
 -- Raises, in this order: LL403 when the user's present or future profile holds more than the
 -- caller's; the foreign-key violation that an unknown profile would cause, unless the user is
@@ -10,15 +13,20 @@ returns boolean
 language plpgsql
 as $$
 declare
+  v_propio integer := (p_actor ->> 'id')::integer;
   v_actual integer;
   v_write record;
 begin
-  perform lock_usuarios();
+  if v_propio < p_id then
+    perform from usuario where id = v_propio for share;
+  end if;
   if p_id is not null then
     select "idPerfil" into v_actual from usuario where id = p_id for no key update;
   end if;
   v_write := begin_write(array[v_actual, p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+  end if;
 
   if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_actual is not null) then
     raise foreign_key_violation using constraint = 'usuario_perfil_fk';

@@ -1,4 +1,4 @@
--- Gives a profile that has no permission records one per module, with every flag.
+-- Adds one permission record with all flags for each module to a profile that has no records.
 create or replace function grant_all_modulos(p_id_perfil integer) returns void
 language sql
 as $$

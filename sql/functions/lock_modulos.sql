@@ -1,5 +1,6 @@
 -- Waits until no transaction holds share_modulos, and makes new ones wait until this transaction
--- ends. Nobody writes permission records while a module is renamed or deleted.
+-- ends. So no transaction writes permission records while a module is renamed or
+-- deleted.
 create or replace function lock_modulos() returns void
 language sql
 as $$

@@ -1,7 +1,9 @@
--- Lets one transaction at a time write users. Two users who edit each other would otherwise
--- deadlock, and so would two transactions that exchange the names or the emails of two users.
+-- Waits until no transaction holds share_usuarios, and makes new ones wait until this transaction
+-- ends. Two transactions that exchange the names or the emails of two users would otherwise deadlock
+-- in the unique indexes. And while ensure_administrador looks for an active administrator, nobody
+-- else activates a user or moves one to another profile.
 create or replace function lock_usuarios() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock(7305511404);
+  select pg_advisory_xact_lock(usuarios_key());
 $$;

@@ -1,5 +1,5 @@
 -- Refuses the write if one of the profiles holds something that the profile `p_limite` does not.
--- Without a limit (`p_limite` null, see begin_write) nothing is refused.
+-- If `p_limite` is null, the write has no limit (see begin_write), and nothing is refused.
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql
 as $$

@@ -1,6 +1,6 @@
 -- Refuses the write if one of the records to be written grants something that the profile
--- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. Without a limit
--- (`p_limite` null, see begin_write) nothing is refused.
+-- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. If `p_limite`
+-- is null, the write has no limit (see begin_write), and nothing is refused.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$

@@ -5,6 +5,7 @@ returns jsonb
 language plpgsql
 as $$
 begin
+  perform share_usuarios();
   perform begin_write_usuario(p_id, p_id_perfil, p_actor);
   return '{}';
 end

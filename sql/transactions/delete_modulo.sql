@@ -1,6 +1,6 @@
 -- Removes a module with its permission records. A system module stays; an unknown id changes
 -- nothing.
--- Returns {deleted: false for a system module, otherwise true}.
+-- Returns {deleted: false for a system module, otherwise true; changes}.
 --
 -- Refuses the write if a profile that has a record for the module holds more than the caller's.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb
@@ -14,7 +14,7 @@ begin
   select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
   if not found then
     perform begin_write('{}', p_actor);
-    return jsonb_build_object('deleted', true);
+    return jsonb_build_object('deleted', true, 'changes', '{}'::jsonb);
   end if;
 
   v_write := begin_write(
@@ -26,6 +26,10 @@ begin
     return jsonb_build_object('deleted', false);
   end if;
   delete from modulo where id = p_id;
-  return jsonb_build_object('deleted', true);
+  return jsonb_build_object(
+    'deleted', true,
+    'changes', modulo_changes(v_nombre, null)
+      || jsonb_build_object('perfiles', cardinality(v_write.perfiles))
+  );
 end
 $$;

@@ -1,4 +1,5 @@
--- Removes a profile with its permission records. An unknown id changes nothing. Returns {}.
+-- Removes a profile with its permission records. An unknown id changes nothing. Returns
+-- {changes}.
 --
 -- Refuses the write if the profile holds more than the caller's. Raises a foreign-key violation if
 -- users have the profile.
@@ -7,13 +8,14 @@ language plpgsql
 as $$
 declare
   v_write record;
+  v_antes jsonb;
 begin
   v_write := begin_write(array[p_id], p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if p_id = any(v_write.perfiles) then
-    delete from perfil where id = p_id;
+    delete from perfil where id = p_id returning perfil_data(perfil) into v_antes;
   end if;
-  return '{}';
+  return jsonb_build_object('changes', perfil_changes(v_antes, null));
 end
 $$;

@@ -1,12 +1,15 @@
--- Removes one permission record. An unknown id changes nothing. Returns {}. Raises what
+-- Removes one permission record. An unknown id changes nothing. Returns {changes}. Raises what
 -- begin_write_permiso raises.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, null, p_actor);
+  v_changes jsonb;
 begin
-  delete from permisos_perfil where id = p_id and "idPerfil" = any(v_perfiles);
-  return '{}';
+  delete from permisos_perfil
+  where id = p_id and "idPerfil" = any(v_perfiles)
+  returning permiso_changes(permisos_perfil, null) into v_changes;
+  return jsonb_build_object('changes', coalesce(v_changes, '[]'));
 end
 $$;

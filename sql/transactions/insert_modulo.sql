@@ -1,7 +1,7 @@
 -- Adds a module.
 --
 -- `p_modulo`: {strNombreModulo, semejante}; names that look alike have the same `semejante`.
--- Returns {data: the new module}. Raises a unique violation for a taken name.
+-- Returns {data: the new module, changes}. Raises a unique violation for a taken name.
 -- Refuses a limited caller (see begin_write) a name that looks like a system module's.
 create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
@@ -18,6 +18,9 @@ begin
 
   insert into modulo ("strNombreModulo") values (p_modulo ->> 'strNombreModulo')
   returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
-  return jsonb_build_object('data', v_data);
+  return jsonb_build_object(
+    'data', v_data,
+    'changes', modulo_changes(null, v_data ->> 'strNombreModulo')
+  );
 end
 $$;

@@ -1,7 +1,7 @@
 -- Adds a profile. An administrator's profile gets one permission record per module, with every
 -- flag.
 --
--- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile}.
+-- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile, changes}.
 -- Refuses a limited caller (see begin_write) an administrator's profile.
 create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
@@ -20,15 +20,11 @@ begin
 
   insert into perfil ("strNombrePerfil", "bitAdministrador")
   values (p_perfil ->> 'strNombrePerfil', v_administrador)
-  returning id, jsonb_build_object(
-    'id', id,
-    'strNombrePerfil', "strNombrePerfil",
-    'bitAdministrador', "bitAdministrador"
-  ) into v_id, v_data;
+  returning id, perfil_data(perfil) into v_id, v_data;
 
   if v_administrador then
     perform grant_all_modulos(v_id);
   end if;
-  return jsonb_build_object('data', v_data);
+  return jsonb_build_object('data', v_data, 'changes', perfil_changes(null, v_data));
 end
 $$;

@@ -1,7 +1,7 @@
 -- Adds one permission record.
 --
 -- `p_permiso`: {idPerfil, idModulo, …flags}; a missing flag is false. Returns {data: the new
--- record}.
+-- record, changes}.
 -- Raises a unique violation if the profile has a record for the module, and what
 -- begin_write_permiso raises.
 create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb
@@ -9,6 +9,7 @@ language plpgsql
 as $$
 declare
   v_data jsonb;
+  v_changes jsonb;
 begin
   perform begin_write_permiso(null, p_permiso, p_actor);
 
@@ -23,7 +24,8 @@ begin
     coalesce("bitEliminar", false),
     coalesce("bitDetalle", false)
   from jsonb_populate_record(null::permisos_perfil, p_permiso)
-  returning permiso_data(permisos_perfil) into v_data;
-  return jsonb_build_object('data', v_data);
+  returning permiso_data(permisos_perfil), permiso_changes(null, permisos_perfil)
+  into v_data, v_changes;
+  return jsonb_build_object('data', v_data, 'changes', v_changes);
 end
 $$;

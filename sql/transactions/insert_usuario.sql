@@ -2,7 +2,7 @@
 --
 -- `p_usuario`: {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
 -- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing.
--- Returns {data: the new user}. Raises a unique violation for a taken name or email, and what
+-- Returns {data: the new user, changes}. Raises a unique violation for a taken name or email, and what
 -- begin_write_usuario raises.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
@@ -10,6 +10,7 @@ as $$
 declare
   v_data jsonb;
 begin
+  perform lock_usuarios();
   perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
 
   insert into usuario (
@@ -27,6 +28,6 @@ begin
     "imagenPublicId"
   from jsonb_populate_record(null::usuario, p_usuario)
   returning usuario_data(usuario) into v_data;
-  return jsonb_build_object('data', v_data);
+  return jsonb_build_object('data', v_data, 'changes', usuario_changes(null, v_data));
 end
 $$;

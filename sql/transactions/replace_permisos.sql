@@ -1,6 +1,6 @@
 -- Replaces all permission records of one profile (contract, section 4.8).
 --
--- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {}.
+-- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {changes}.
 -- Refuses the write if the profile holds more than the caller's, or if an entry grants more. Then,
 -- and before it writes, raises a foreign-key violation for an unknown module, for a module that is
 -- named twice, and for an unknown profile with entries.
@@ -10,41 +10,55 @@ language plpgsql
 as $$
 declare
   v_write record;
+  v_permisos permisos_perfil[];
+  v_antes permisos_perfil[];
+  v_ahora permisos_perfil[];
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
-  perform refuse_granting(p_permisos, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+    perform refuse_granting(p_permisos, v_write.limite);
+  end if;
 
   if v_write.perfiles = '{}' then
     if p_permisos <> '[]' then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
-    return '{}';
+    return jsonb_build_object('changes', '[]'::jsonb);
   end if;
-  if jsonb_array_length(p_permisos) <> (
+  v_permisos := array(
+    select permiso from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+  );
+  if cardinality(v_permisos) <> (
     select count(*)
     from modulo
-    where id in (
-      select "idModulo" from jsonb_to_recordset(p_permisos) as permiso ("idModulo" integer)
-    )
+    where id in (select "idModulo" from unnest(v_permisos))
   ) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 
-  delete from permisos_perfil where "idPerfil" = p_id_perfil;
+  with borrados as (
+    delete from permisos_perfil where "idPerfil" = p_id_perfil returning permisos_perfil as permiso
+  )
+  select array_agg(permiso) into v_antes from borrados;
 
-  insert into permisos_perfil
-    ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
-  select
-    p_id_perfil,
-    "idModulo",
-    coalesce("bitAgregar", false),
-    coalesce("bitEditar", false),
-    coalesce("bitConsulta", false),
-    coalesce("bitEliminar", false),
-    coalesce("bitDetalle", false)
-  from jsonb_populate_recordset(null::permisos_perfil, p_permisos);
-  return '{}';
+  with nuevos as (
+    insert into permisos_perfil
+      ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
+    select
+      p_id_perfil,
+      "idModulo",
+      coalesce("bitAgregar", false),
+      coalesce("bitEditar", false),
+      coalesce("bitConsulta", false),
+      coalesce("bitEliminar", false),
+      coalesce("bitDetalle", false)
+    from unnest(v_permisos)
+    returning permisos_perfil as permiso
+  )
+  select array_agg(permiso) into v_ahora from nuevos;
+
+  return jsonb_build_object('changes', permisos_changes(v_antes, v_ahora));
 end
 $$;

@@ -1,6 +1,6 @@
 -- Renames a module.
 --
--- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown}. Raises a unique
+-- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown; changes}. Raises a unique
 -- violation for a taken name.
 -- Refuses a limited caller (see begin_write) a new name for a system module or for a module that
 -- permission records name, and a name that looks like a system module's.
@@ -18,7 +18,7 @@ begin
   select "strNombreModulo" into v_antes from modulo where id = p_id for update;
   if not found then
     perform begin_write('{}', p_actor);
-    return jsonb_build_object('data', null);
+    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
   -- The permission maps of these profiles carry the name.
@@ -36,6 +36,6 @@ begin
   update modulo set "strNombreModulo" = v_ahora
   where id = p_id
   returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
-  return jsonb_build_object('data', v_data);
+  return jsonb_build_object('data', v_data, 'changes', modulo_changes(v_antes, v_ahora));
 end
 $$;

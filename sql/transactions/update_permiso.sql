@@ -1,6 +1,6 @@
 -- Overwrites one permission record, which may move it to another profile or module.
 --
--- `p_permiso`: as in insert_permiso. Returns {data: the record, null if unknown}. Raises what
+-- `p_permiso`: as in insert_permiso. Returns {data: the record, null if unknown; changes}. Raises what
 -- insert_permiso raises.
 create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns jsonb
@@ -9,6 +9,7 @@ as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
   v_data jsonb;
+  v_changes jsonb;
 begin
   update permisos_perfil
   set
@@ -19,9 +20,12 @@ begin
     "bitConsulta" = coalesce(nuevo."bitConsulta", false),
     "bitEliminar" = coalesce(nuevo."bitEliminar", false),
     "bitDetalle" = coalesce(nuevo."bitDetalle", false)
-  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo
-  where permisos_perfil.id = p_id and permisos_perfil."idPerfil" = any(v_perfiles)
-  returning permiso_data(permisos_perfil) into v_data;
-  return jsonb_build_object('data', v_data);
+  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo, permisos_perfil as antes
+  where permisos_perfil.id = p_id
+    and permisos_perfil."idPerfil" = any(v_perfiles)
+    and antes.id = p_id
+  returning permiso_data(permisos_perfil), permiso_changes(antes, permisos_perfil)
+  into v_data, v_changes;
+  return jsonb_build_object('data', v_data, 'changes', v_changes);
 end
 $$;

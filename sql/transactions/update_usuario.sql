@@ -2,22 +2,37 @@
 -- ends all sessions of the user.
 --
 -- `p_usuario`: as in insert_usuario, but `idEstadoUsuario` is required. Returns {data: the user,
--- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null}. Raises what
--- insert_usuario raises.
+-- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}. Raises
+-- what insert_usuario raises.
+--
+-- A write that keeps the name, the email, the profile and the status takes share_usuarios, so such
+-- writes run side by side. Which of the two locks it takes is chosen before the user is locked. If
+-- another transaction changes the user in between, the wrong one may be chosen. Then two writes that
+-- exchange names can deadlock, and PostgreSQL rolls one of them back. No rule depends on the choice.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
 as $$
 declare
+  v_antes jsonb;
   v_anterior text;
   v_data jsonb;
 begin
-  if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
-    return jsonb_build_object('data', null);
+  if exists (
+    select from usuario
+    where id = p_id
+      and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
+      and "strCorreo" = p_usuario ->> 'strCorreo'
+      and "idPerfil" = (p_usuario ->> 'idPerfil')::integer
+      and "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean
+  ) then
+    perform share_usuarios();
+  else
+    perform lock_usuarios();
   end if;
 
-  if p_usuario ->> 'imagenUrl' is not null then
-    select "imagenPublicId" into v_anterior from usuario where id = p_id;
+  if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
+    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
   update usuario
@@ -31,9 +46,14 @@ begin
     "versionSesion" = usuario."versionSesion" + (nuevo."strPwd" is not null)::integer,
     "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
     "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
-  from jsonb_populate_record(null::usuario, p_usuario) as nuevo
-  where usuario.id = p_id
-  returning usuario_data(usuario) into v_data;
-  return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
+  from jsonb_populate_record(null::usuario, p_usuario) as nuevo, usuario as antes
+  where usuario.id = p_id and antes.id = p_id
+  returning usuario_data(antes), antes."imagenPublicId", usuario_data(usuario)
+  into v_antes, v_anterior, v_data;
+  return jsonb_build_object(
+    'data', v_data,
+    'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end,
+    'changes', usuario_changes(v_antes, v_data)
+  );
 end
 $$;

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
-import { type Actor, forbidden } from './actor.js'
+import type { Caller } from './caller.js'
 import { bearerToken } from './plugin.js'
 import { findSesiones } from './queries.js'
+import { forbidden } from './refusal.js'
 import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
 import { shareSesiones } from './sesiones.js'
 
@@ -28,16 +29,14 @@ export type Access =
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
-    /** The path parameter with the profile whose map's version `sesion` is to have. */
+    /** The path parameter with the profile whose map's version `caller` is to have. */
     versionOf?: 'idPerfil'
   }
   interface FastifyRequest {
     /** The verified token; there on every route that demands a session. */
     token: Token | null
-    /** Who is calling; there on every route that demands a session. */
-    sesion: Sesion | null
-    /** The caller as sql/functions/begin_write.sql checks it; there on the same routes. */
-    actor: Actor
+    /** Who is calling. It is set for every handler of a route that needs a session, else null. */
+    caller: Caller
   }
 }
 
@@ -65,8 +64,7 @@ export function identifyCallers(app: FastifyInstance) {
 export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
   const findSesion = shareSesiones((lookups) => findSesiones(app.sql, lookups))
-  app.decorateRequest('sesion', null)
-  app.decorateRequest('actor', null as unknown as Actor)
+  app.decorateRequest('caller', null as unknown as Caller)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
@@ -74,13 +72,11 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     if (access === undefined || access === 'public') return
     const sesion = await sesionOf(request, access)
     if (!sesion) throw new Failure('unauthenticated')
-    request.sesion = sesion
-    const { id, ver, nombre, idPerfil, perfil } = sesion
-    request.who = { id, nombre, idPerfil, perfil }
-    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
+    request.caller = callerOf(sesion, { modulo, accion, enforced: isEnforced })
+
+    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
     if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden({ modulo, accion })
-    request.actor = { id, ver, modulo, accion, enforced: isEnforced }
   })
 
   async function sesionOf(request: FastifyRequest, access: Access) {
@@ -95,6 +91,12 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
       versionOf: versionOf(request),
     })
   }
+}
+
+/** The session and what the endpoint needs, as one object. */
+function callerOf(sesion: Sesion, needs: Pick<Caller, 'modulo' | 'accion' | 'enforced'>): Caller {
+  const { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos } = sesion
+  return { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos, ...needs }
 }
 
 /** The profile that `config.versionOf` points to; null where that can't be one. */

@@ -1,5 +1,6 @@
 import type { Sql } from '../database/sql.js'
-import { type Actor, onRefusal } from './actor.js'
+import type { Actor } from './caller.js'
+import { onRefusal } from './refusal.js'
 import type { Credenciales, Lookup, Sesion } from './schemas.js'
 
 /** The user who logs in under `nombre`, compared exactly, active or not. */

@@ -5,6 +5,7 @@ import { Failure, statusFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
+import { AuditedFailure } from './refusal.js'
 import { CAPTCHA_RECHAZADO, isPassword, Login, LoginCorrecto } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
@@ -30,6 +31,8 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     bodyLimit: BODY_LIMIT,
     config: {
       access: 'public',
+      // No other field is checked before the handler.
+      invalidReason: 'captcha',
       // Counted before anything else: a flood reaches neither the captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
       failures: {
@@ -48,22 +51,21 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Before the body is checked: the audit names the user of a refused login as well.
+    // Before the body is checked: a login whose body is invalid is audited under its name too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
-      if (isText(nombre)) request.who = { nombre: nombre.slice(0, MAX_NAME) }
+      if (isText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
     },
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.ip))) {
-        throw new Failure('invalid', CAPTCHA_RECHAZADO)
+        throw new AuditedFailure({ reason: 'captcha' }, 'invalid', CAPTCHA_RECHAZADO)
       }
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
-        throw new Failure('invalid', SIN_CREDENCIALES)
+        throw new AuditedFailure({ reason: 'missing' }, 'invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
-      request.target = id
       return {
         success: true as const,
         token: app.jwt.sign({ id, idPerfil, nombre, ...(ver > 0 && { ver }) }),
@@ -81,7 +83,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
 
   app.post('/logout', {
     bodyLimit: BODY_LIMIT,
-    config: { access: 'session' },
+    config: { access: 'session', target: ({ caller }) => caller?.id },
     schema: {
       operationId: 'logout',
       summary: 'Cerrar sesión',
@@ -89,8 +91,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       response: { 200: Confirmation('Sesión cerrada correctamente') },
     },
     handler: async (request, reply) => {
-      request.target = request.actor.id
-      await endSesiones(sql, request.actor)
+      await endSesiones(sql, request.caller)
       reply.clearCookie(COOKIE, { path: '/' })
       return { success: true as const, message: 'Sesión cerrada correctamente' as const }
     },
@@ -99,12 +100,15 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   /** The active user with this name and password; throws the two 401s of contract section 7. */
   async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
-    if (!usuario?.idEstadoUsuario) {
-      throw new Failure('unauthenticated', SIN_USUARIO)
+    if (!usuario) {
+      throw new AuditedFailure({ reason: 'unknown' }, 'unauthenticated', SIN_USUARIO)
     }
-    const { strPwd: hash } = usuario
+    const { id: target, strPwd: hash } = usuario
+    if (!usuario.idEstadoUsuario) {
+      throw new AuditedFailure({ reason: 'inactive', target }, 'unauthenticated', SIN_USUARIO)
+    }
     if (!isPassword(plain) || !(await passwords.compare(plain, hash, client))) {
-      throw new Failure('unauthenticated', INCORRECTOS)
+      throw new AuditedFailure({ reason: 'password', target }, 'unauthenticated', INCORRECTOS)
     }
     return usuario
   }

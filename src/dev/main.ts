@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pretty from 'pino-pretty'
+import { AUDIT_LEVEL } from '../http/log.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { listen } from './local.js'
@@ -23,6 +24,8 @@ const withHint = (hint: string) => (error: Error) => {
 }
 
 const LOG_FORMAT = {
+  customLevels: { audit: AUDIT_LEVEL },
+  useOnlyCustomProps: false,
   sync: true,
   singleLine: true,
   messageFormat: '{msg}{if method} {method} {path}{route} {status}{end}{if ms} in {ms} ms{end}',

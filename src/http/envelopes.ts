@@ -10,8 +10,15 @@ export const NullableText = () => Type.Unsafe<string | null>({ type: ['string', 
 /** The schema of an answer `{ success: true, data }`. */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({ success: Type.Literal(true), data })
-/** The answer `{ success: true, data }`. */
-export const success = <T>(data: T) => ({ success: true as const, data })
+/**
+ * The answer `{ success: true, data }`. `changes` are what a write has changed. They are for the log
+ * alone, and are taken out of the answer before it is sent.
+ */
+export const success = <T>(data: T, changes?: object) => ({
+  success: true as const,
+  data,
+  changes,
+})
 
 /** The schema of an answer with one page of a list and the number of all pages. */
 export const Page = <T extends TSchema>(row: T) =>
@@ -25,5 +32,10 @@ export const Page = <T extends TSchema>(row: T) =>
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({ success: Type.Literal(true), message: Type.Literal(message) })
 
-export const DELETED = { success: true, message: 'Eliminado correctamente' } as const
-export const Deleted = Confirmation(DELETED.message)
+/** `{ success: true, message }`, as a schema and as the answer to every deletion. */
+export const Deleted = Confirmation('Eliminado correctamente')
+export const deleted = (changes: object) => ({
+  success: true as const,
+  message: 'Eliminado correctamente' as const,
+  changes,
+})

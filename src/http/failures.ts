@@ -38,8 +38,6 @@ export type FailureArguments =
  */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** What the caller of a forbidden request lacks. It is logged and never sent. */
-  needs?: object
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)

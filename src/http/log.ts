@@ -1,5 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyLogFn, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
+
+/** The level of audit lines, between `info` and `warn`: LOG_LEVEL=audit leaves out the requests. */
+export const AUDIT_LEVEL = 35
 
 /** Where the log lines are written: an Output (output.ts), or a stream. */
 export type LogStream = { write(line: string): unknown }
@@ -13,6 +16,7 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
     level,
     ...(stream && { stream }),
+    customLevels: { audit: AUDIT_LEVEL },
     serializers: { err: serializeError },
     hooks: {
       // JSON does not escape these characters, and terminals act on them.
@@ -32,13 +36,12 @@ function serializeError(error: unknown): LoggedError {
 }
 
 declare module 'fastify' {
+  interface FastifyBaseLogger {
+    audit: FastifyLogFn
+  }
   interface FastifyRequest {
     /** The same as `ip`, which is undefined once the client has gone. */
     clientIp: string
-    /** Who is calling, as the audit line names it; null while nobody is known. */
-    who: object | null
-    /** The id of what the request writes, where its path does not name it. */
-    target: number | null
   }
 }
 
@@ -89,21 +92,5 @@ export function onAnswered(
     // An answer may wait for earlier ones on its connection. When that connection ends, Node reports
     // it on the socket alone.
     socket.once('close', onClose)
-  })
-}
-
-/** One line for every write of the instance, done or refused, and every read that is forbidden. */
-export function auditWrites(app: FastifyInstance) {
-  app.decorateRequest('who', null)
-  app.decorateRequest('target', null)
-  // Whether or not anybody is left to be answered.
-  app.addHook('onSend', async (request, { statusCode: status }) => {
-    const { method, routeOptions, who, failure, clientIp: ip } = request
-    const outcome = failure?.code ?? 'done'
-    if ((method === 'GET' || method === 'HEAD') && outcome !== 'forbidden') return
-    const { id } = request.params as { id?: unknown }
-    const target = request.target ?? (Number(id) || null)
-    const what = { method, route: routeOptions.url, target, outcome, needs: failure?.needs }
-    request.log.info({ who, ip, ...what, status }, 'audit')
   })
 }

@@ -1,4 +1,6 @@
-import { type Actor, onRefusal } from '../auth/actor.js'
+import type { Changes, Written } from '../auth/audit.js'
+import type { Actor } from '../auth/caller.js'
+import { onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
@@ -24,20 +26,24 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module and returns it. Throws the Failures `conflict` when the name is taken and `forbidden`
+ * Adds a module and returns it with what has changed. Throws the Failures `conflict` when the name is taken and `forbidden`
  * when the name looks like a system module's and the actor is no administrator.
  */
-export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
-  const [row] = await sql<[{ answer: { data: Modulo } }]>`
+export async function insertModulo(
+  sql: Sql,
+  actor: Actor,
+  nombre: string,
+): Promise<Written<Modulo>> {
+  const [row] = await sql<[{ answer: Written<Modulo> }]>`
     select insert_modulo(${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return row.answer.data
+  return row.answer
 }
 
 /**
- * Renames a module and returns it, or undefined for an unknown id. Throws what insertModulo throws,
+ * Renames a module and returns it, null for an unknown id, with what has changed. Throws what insertModulo throws,
  * and the Failure `forbidden` also when an actor who is no administrator renames a system module or a
  * module that permission records name.
  */
@@ -46,25 +52,26 @@ export async function updateModulo(
   actor: Actor,
   id: number,
   nombre: string,
-): Promise<Modulo | undefined> {
-  const [row] = await sql<[{ answer: { data: Modulo | null } }]>`
+): Promise<Written<Modulo | null>> {
+  const [row] = await sql<[{ answer: Written<Modulo | null> }]>`
     select update_modulo(${id}, ${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return row.answer.data ?? undefined
+  return row.answer
 }
 
 /**
- * Removes a module with its permission records; an unknown id changes nothing. Throws the Failures
+ * Removes a module with its permission records and returns what has changed. Throws the Failures
  * `conflict` for a system module and `forbidden` when a profile that has a record for the module
  * holds more than the actor's.
  */
-export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
-  const [row] = await sql<[{ answer: { deleted: boolean } }]>`
+export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
+  const [row] = await sql<[{ answer: { deleted: boolean; changes: Changes } }]>`
     select delete_modulo(${id}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
   if (!row.answer.deleted) throw new Failure('conflict')
+  return row.answer.changes
 }
 
 /** A module's name as sql/transactions takes it: with the form that all names like it share. */

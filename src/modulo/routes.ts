@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
+import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -62,10 +62,9 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Modulo) },
     },
-    handler: async (request) => {
-      const data = await insertModulo(sql, request.actor, request.body.strNombreModulo)
-      request.target = data.id
-      return success(data)
+    handler: async ({ caller, body }) => {
+      const { data, changes } = await insertModulo(sql, caller, body.strNombreModulo)
+      return success(data, changes)
     },
   })
 
@@ -86,8 +85,10 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Type.Optional(Modulo)) },
     },
-    handler: async ({ actor, params, body }) =>
-      success(await updateModulo(sql, actor, params.id, body.strNombreModulo)),
+    handler: async ({ caller, params, body }) => {
+      const { data, changes } = await updateModulo(sql, caller, params.id, body.strNombreModulo)
+      return success(data ?? undefined, changes)
+    },
   })
 
   app.delete('/:id', {
@@ -105,10 +106,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       params: ModuloParams,
       response: { 200: Deleted },
     },
-    handler: async ({ actor, params }) => {
-      await deleteModulo(sql, actor, params.id)
-      return DELETED
-    },
+    handler: async ({ caller, params }) => deleted(await deleteModulo(sql, caller, params.id)),
   })
 }
 

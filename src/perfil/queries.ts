@@ -1,4 +1,6 @@
-import { type Actor, onRefusal } from '../auth/actor.js'
+import type { Changes, Written } from '../auth/audit.js'
+import type { Actor } from '../auth/caller.js'
+import { onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
@@ -22,19 +24,23 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 }
 
 /**
- * Adds a profile and returns it. An administrator's profile gets one permission record per module,
+ * Adds a profile and returns it with what has changed. An administrator's profile gets one permission record per module,
  * with every flag. Throws the Failure `forbidden` for an administrator's profile when the actor is
  * no administrator.
  */
-export async function insertPerfil(sql: Sql, actor: Actor, perfil: PerfilNuevo): Promise<Perfil> {
-  const [row] = await sql<[{ answer: { data: Perfil } }]>`
+export async function insertPerfil(
+  sql: Sql,
+  actor: Actor,
+  perfil: PerfilNuevo,
+): Promise<Written<Perfil>> {
+  const [row] = await sql<[{ answer: Written<Perfil> }]>`
     select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return row.answer.data
+  return row.answer
 }
 
 /**
- * Renames a profile and returns it, or undefined for an unknown id. When the administrator flag
+ * Renames a profile and returns it, null for an unknown id, with what has changed. When the administrator flag
  * changes, the permission records are replaced in the same transaction (contract, section 3). Throws
  * the Failure `forbidden` when the flag changes and the actor is no administrator.
  */
@@ -43,19 +49,22 @@ export async function updatePerfil(
   actor: Actor,
   id: number,
   perfil: PerfilEditado,
-): Promise<Perfil | undefined> {
-  const [row] = await sql<[{ answer: { data: Perfil | null } }]>`
+): Promise<Written<Perfil | null>> {
+  const [row] = await sql<[{ answer: Written<Perfil | null> }]>`
     select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return row.answer.data ?? undefined
+  return row.answer
 }
 
 /**
- * Removes a profile with its permission records; an unknown id changes nothing. Throws the Failures
+ * Removes a profile with its permission records and returns what has changed. Throws the Failures
  * `conflict` when users have the profile and `forbidden` when it holds more than the actor's.
  */
-export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_perfil(${id}, ${sql.json(actor)})`
+export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<Changes> {
+  const [row] = await sql<[{ answer: { changes: Changes } }]>`
+    select delete_perfil(${id}, ${sql.json(actor)}) as answer
+  `
     .catch(onRefusal)
     .catch(onConstraint('usuario_perfil_fk', 'conflict'))
+  return row.answer.changes
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
+import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -62,10 +62,9 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
     },
-    handler: async (request) => {
-      const data = await insertPerfil(sql, request.actor, request.body)
-      request.target = data.id
-      return success(data)
+    handler: async ({ caller, body }) => {
+      const { data, changes } = await insertPerfil(sql, caller, body)
+      return success(data, changes)
     },
   })
 
@@ -84,10 +83,10 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilEditado,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ actor, params, body }) => {
-      const data = await updatePerfil(sql, actor, params.id, body)
+    handler: async ({ caller, params, body }) => {
+      const { data, changes } = await updatePerfil(sql, caller, params.id, body)
       if (!data) throw new Failure('notFound')
-      return success(data)
+      return success(data, changes)
     },
   })
 
@@ -102,10 +101,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       params: PerfilParams,
       response: { 200: Deleted },
     },
-    handler: async ({ actor, params }) => {
-      await deletePerfil(sql, actor, params.id)
-      return DELETED
-    },
+    handler: async ({ caller, params }) => deleted(await deletePerfil(sql, caller, params.id)),
   })
 }
 

@@ -1,4 +1,6 @@
-import { type Actor, onRefusal } from '../auth/actor.js'
+import type { Changes, Written } from '../auth/audit.js'
+import type { Actor } from '../auth/caller.js'
+import { onRefusal } from '../auth/refusal.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { FailureArguments } from '../http/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
@@ -44,7 +46,7 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it. Throws the Failures `invalid` for an unknown profile or
+ * Adds a permission record and returns it with what has changed. Throws the Failures `invalid` for an unknown profile or
  * module, `forbidden` when the profile holds more than the actor's or would, and `conflict` when the
  * profile has a record for the module.
  */
@@ -52,46 +54,49 @@ export async function insertPermiso(
   sql: Sql,
   actor: Actor,
   permiso: PermisoEnviado,
-): Promise<Permiso> {
-  const [row] = await sql<[{ answer: { data: Permiso } }]>`
+): Promise<Written<Permiso>> {
+  const [row] = await sql<[{ answer: Written<Permiso> }]>`
     select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
-  return row.answer.data
+  return row.answer
 }
 
 /**
- * Overwrites a permission record and returns it, or undefined for an unknown id. Throws what
- * insertPermiso throws.
+ * Overwrites a permission record and returns it, null for an unknown id, with what has changed.
+ * Throws what insertPermiso throws.
  */
 export async function updatePermiso(
   sql: Sql,
   actor: Actor,
   id: number,
   permiso: PermisoEnviado,
-): Promise<Permiso | undefined> {
-  const [row] = await sql<[{ answer: { data: Permiso | null } }]>`
+): Promise<Written<Permiso | null>> {
+  const [row] = await sql<[{ answer: Written<Permiso | null> }]>`
     select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
-  return row.answer.data ?? undefined
+  return row.answer
 }
 
 /**
- * Removes a permission record; an unknown id changes nothing. Throws the Failure `forbidden` when the
+ * Removes a permission record and returns what has changed. Throws the Failure `forbidden` when the
  * record's profile holds more than the actor's.
  */
-export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_permiso(${id}, ${sql.json(actor)})`.catch(onRefusal)
+export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<Changes> {
+  const [row] = await sql<[{ answer: { changes: Changes } }]>`
+    select delete_permiso(${id}, ${sql.json(actor)}) as answer
+  `.catch(onRefusal)
+  return row.answer.changes
 }
 
 /**
- * Replaces the whole matrix of a profile in one transaction. Throws the Failures `conflict` for an
- * unknown profile or module and `forbidden` when the profile holds more than the actor's or would;
+ * Replaces the whole matrix of a profile in one transaction and returns what has changed. Throws the
+ * Failures `conflict` for an unknown profile or module and `forbidden` when the profile holds more than the actor's or would;
  * nothing has changed then.
  */
 export async function replacePermisos(
@@ -99,10 +104,13 @@ export async function replacePermisos(
   actor: Actor,
   idPerfil: number,
   entradas: Entrada[],
-): Promise<void> {
-  await sql`select replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${sql.json(actor)})`
+): Promise<Changes> {
+  const [row] = await sql<[{ answer: { changes: Changes } }]>`
+    select replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${sql.json(actor)}) as answer
+  `
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
+  return row.answer.changes
 }
 
 function onUnknownReference(...failure: FailureArguments) {

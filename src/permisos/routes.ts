@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
+import { Confirmation, Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -65,10 +65,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async (request) => {
-      const data = await insertPermiso(sql, request.actor, request.body)
-      request.target = data.id
-      return success(data)
+    handler: async ({ caller, body }) => {
+      const { data, changes } = await insertPermiso(sql, caller, body)
+      return success(data, changes)
     },
   })
 
@@ -88,10 +87,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ actor, params, body }) => {
-      const data = await updatePermiso(sql, actor, params.id, body)
+    handler: async ({ caller, params, body }) => {
+      const { data, changes } = await updatePermiso(sql, caller, params.id, body)
       if (!data) throw new Failure('notFound')
-      return success(data)
+      return success(data, changes)
     },
   })
 
@@ -103,10 +102,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: PermisoParams,
       response: { 200: Deleted },
     },
-    handler: async ({ actor, params }) => {
-      await deletePermiso(sql, actor, params.id)
-      return DELETED
-    },
+    handler: async ({ caller, params }) => deleted(await deletePermiso(sql, caller, params.id)),
   })
 
   app.get('/mis-permisos/:idPerfil', {
@@ -122,8 +118,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       // Sent as the text that is kept.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
-    handler: async ({ params, headers, sesion }, reply) => {
-      const { version, body } = await findMapa(params.idPerfil, sesion?.versionPermisos ?? null)
+    handler: async ({ params, headers, caller }, reply) => {
+      const { version, body } = await findMapa(params.idPerfil, caller.versionPermisos)
       reply.header('cache-control', 'private, no-cache')
       if (version !== null) {
         const etag = `"${version}"`
@@ -153,6 +149,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
+      target: ({ body }) => (body as { idPerfil?: unknown } | null)?.idPerfil,
       failures: {
         conflict: statusFailure(500, NO_GUARDADO),
         unexpected: statusFailure(500, NO_GUARDADO),
@@ -164,15 +161,18 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: Matriz,
       response: { 200: Confirmation('Matriz actualizada correctamente') },
     },
-    handler: async (request) => {
-      const { idPerfil, permisos = [] } = request.body
-      request.target = idPerfil
-      // Told by the body alone, before anything is locked or asked.
+    handler: async ({ caller, body }) => {
+      const { idPerfil, permisos = [] } = body
+      // The body alone shows this, so no lock is taken and no statement is sent.
       if (new Set(permisos.map(({ idModulo }) => idModulo)).size < permisos.length) {
         throw new Failure('conflict')
       }
-      await replacePermisos(sql, request.actor, idPerfil, permisos)
-      return { success: true as const, message: 'Matriz actualizada correctamente' as const }
+      const changes = await replacePermisos(sql, caller, idPerfil, permisos)
+      return {
+        success: true as const,
+        message: 'Matriz actualizada correctamente' as const,
+        changes,
+      }
     },
   })
 }

@@ -1,4 +1,6 @@
-import { type Actor, onRefusal } from '../auth/actor.js'
+import type { Changes, Written } from '../auth/audit.js'
+import type { Actor } from '../auth/caller.js'
+import { onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
@@ -92,24 +94,29 @@ const record = ({ imagen, ...usuario }: ConImagen<UsuarioNuevo | UsuarioEditado>
 })
 
 /**
- * Adds a user and returns it. Throws the Failures `conflict` for a taken email or name or an unknown
+ * Adds a user and returns it with what has changed. Throws the Failures `conflict` for a taken email or name or an unknown
  * profile, and `forbidden` when the profile holds more than the actor's.
  */
 export async function insertUsuario(
   sql: Sql,
   actor: Actor,
   usuario: ConImagen<UsuarioNuevo>,
-): Promise<Usuario> {
-  const [row] = await sql<[{ answer: { data: Usuario } }]>`
+): Promise<Written<Usuario>> {
+  const [row] = await sql<[{ answer: Written<Usuario> }]>`
     select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  return row.answer.data
+  return row.answer
+}
+
+/** The name of the hosted image that the user had and has no more; null without one. */
+interface ConImagenAnterior {
+  imagenAnterior: string | null
 }
 
 /**
  * Overwrites a user. A missing password or image leaves the one that is stored; a new password ends
- * all sessions of the user. Returns the user and the name of the hosted image that the new one
- * replaces, or undefined for an unknown id. Throws what insertUsuario throws, and the Failure
+ * all sessions of the user. Returns the user, what has changed, and the name of the hosted image that
+ * the new one replaces; undefined for an unknown id. Throws what insertUsuario throws, and the Failure
  * `forbidden` also when the profile that the user is in holds more than the actor's.
  */
 export async function updateUsuario(
@@ -117,23 +124,27 @@ export async function updateUsuario(
   actor: Actor,
   id: number,
   cambios: ConImagen<UsuarioEditado>,
-): Promise<{ usuario: Usuario; reemplazada: string | null } | undefined> {
-  const [row] = await sql<[{ answer: { data: Usuario | null; imagenAnterior: string | null } }]>`
+): Promise<(Written<Usuario> & ConImagenAnterior) | undefined> {
+  const [row] = await sql<[{ answer: Written<Usuario | null> & ConImagenAnterior }]>`
     select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  const { data, imagenAnterior } = row.answer
-  return data ? { usuario: data, reemplazada: imagenAnterior } : undefined
+  const { data, ...rest } = row.answer
+  return data ? { data, ...rest } : undefined
 }
 
 /**
- * Removes a user and returns the name of the user's hosted image, or null without one; an unknown id
- * changes nothing. Throws the Failure `forbidden` when the user's profile holds more than the actor's.
+ * Removes a user. Returns the name of the user's hosted image, null without one, and what has changed.
+ * Throws the Failure `forbidden` when the user's profile holds more than the actor's.
  */
-export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
-  const [row] = await sql<[{ answer: { imagenAnterior: string | null } }]>`
+export async function deleteUsuario(
+  sql: Sql,
+  actor: Actor,
+  id: number,
+): Promise<ConImagenAnterior & { changes: Changes }> {
+  const [row] = await sql<[{ answer: ConImagenAnterior & { changes: Changes } }]>`
     select delete_usuario(${id}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
-  return row.answer.imagenAnterior
+  return row.answer
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { forbidden } from '../auth/actor.js'
+import { forbidden } from '../auth/refusal.js'
 import { shareEqual, shareLookups } from '../database/shared.js'
-import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
+import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { storeWithImagen } from './imagen.js'
@@ -57,9 +57,9 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       params: UsuarioParams,
       response: { 200: Success(UsuarioVisto) },
     },
-    handler: async ({ actor, sesion, params: { id } }) => {
-      const isLimited = actor.enforced && !sesion?.administrador && actor.id !== id
-      const data = await findUsuario({ id, limite: isLimited ? (sesion?.idPerfil ?? null) : null })
+    handler: async ({ caller, params: { id } }) => {
+      const isLimited = caller.enforced && !caller.administrador && caller.id !== id
+      const data = await findUsuario({ id, limite: isLimited ? caller.idPerfil : null })
       if (!data) throw new Failure('notFound')
       if (!data.alcanzable) throw forbidden()
       return success(data)
@@ -82,16 +82,14 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       body: UsuarioNuevo,
       response: { 200: Success(Usuario) },
     },
-    handler: async (request) => {
-      const { actor, log } = request
-      const { imagenBase64, ...usuario } = request.body
-      await checkUsuarioWrite(sql, actor, null, usuario.idPerfil)
+    handler: async ({ caller, body, log }) => {
+      const { imagenBase64, ...usuario } = body
+      await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd)
-      const data = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        insertUsuario(sql, actor, { ...usuario, strPwd, imagen }),
+      const { data, changes } = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
+        insertUsuario(sql, caller, { ...usuario, strPwd, imagen }),
       )
-      request.target = data.id
-      return success(data)
+      return success(data, changes)
     },
   })
 
@@ -114,17 +112,17 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       body: UsuarioEditado,
       response: { 200: Success(Type.Optional(Usuario)) },
     },
-    handler: async ({ actor, params, body, log }) => {
+    handler: async ({ caller, params, body, log }) => {
       const { imagenBase64, ...usuario } = body
       if (usuario.strPwd || imagenBase64) {
-        await checkUsuarioWrite(sql, actor, params.id, usuario.idPerfil)
+        await checkUsuarioWrite(sql, caller, params.id, usuario.idPerfil)
       }
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
       const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        updateUsuario(sql, actor, params.id, { ...usuario, strPwd, imagen }),
+        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen }),
       )
-      if (updated?.reemplazada) void imagenes.remove(updated.reemplazada, log)
-      return success(updated?.usuario)
+      if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
+      return success(updated?.data, updated?.changes ?? {})
     },
   })
 
@@ -139,12 +137,11 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       params: UsuarioParams,
       response: { 200: Deleted },
     },
-    handler: async (request) => {
-      const { id } = request.params
-      if (id === request.actor.id) throw new Failure('conflict')
-      const publicId = await deleteUsuario(sql, request.actor, id)
-      if (publicId) void imagenes.remove(publicId, request.log)
-      return DELETED
+    handler: async ({ caller, params, log }) => {
+      if (params.id === caller.id) throw new Failure('conflict')
+      const { imagenAnterior, changes } = await deleteUsuario(sql, caller, params.id)
+      if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
+      return deleted(changes)
     },
   })
 }

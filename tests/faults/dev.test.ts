@@ -114,11 +114,11 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(first).toMatch(
       /INFO: administrator set up from ADMIN_\*, as none was active {"strNombreUsuario":"admin"}\n/,
     )
-    expect(rest).toMatch(/\.llavero\/\.\n\n.*INFO: audit POST \/api\/auth\/login 200 {"who":/s)
+    expect(rest).toMatch(/\.llavero\/\.\n\n.*AUDIT: audit POST \/api\/auth\/login 200 {"who":/s)
     await expect
       .poll(() => banner.split('\n').slice(-3))
       .toEqual([
-        expect.stringMatching(/INFO: audit POST \/api\/modulo 403 {.*"accion":"bitAgregar"}}$/),
+        expect.stringMatching(/AUDIT: audit POST \/api\/modulo 403 {.*"accion":"bitAgregar"}}$/),
         expect.stringMatching(/INFO: request POST \/api\/modulo 403 in \d+ ms$/),
         '',
       ])

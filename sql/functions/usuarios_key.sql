@@ -1,0 +1,6 @@
+-- The number of the advisory lock that lock_usuarios and share_usuarios take.
+create or replace function usuarios_key() returns bigint
+language sql immutable
+as $$
+  select 7305511404;
+$$;
