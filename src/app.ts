@@ -96,7 +96,7 @@ export async function buildApp(
     // Whatever comes with it is not looked at.
     if (is404) throw new Failure('notFound')
   })
-  await app.register(docs)
+  if (config.DOCS === 'true') await app.register(docs)
   app.register(healthRoutes, { prefix: '/health' })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024

@@ -92,6 +92,7 @@ const VARIABLES = {
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
+  DOCS: choice('true', 'false'),
 }
 
 /** The three variables that are set together or not at all. */

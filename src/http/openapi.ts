@@ -1,6 +1,7 @@
 import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import { VERSION } from '../version.js'
 import { Named } from './envelopes.js'
 import { Failure, type FailureAnswer, type FailureCode, renderFailure } from './failures.js'
 import { possibleFailures } from './validation.js'
@@ -65,7 +66,7 @@ const OPTIONS: FastifyDynamicSwaggerOptions = {
     openapi: '3.1.0',
     info: {
       title: 'Llavero',
-      version: '0.1.0',
+      version: VERSION,
       description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
       contact: { name: 'Llavero' },
       license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },
