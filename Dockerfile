@@ -34,6 +34,8 @@ ENV NODE_COMPILE_CACHE=/tmp/compiled METRICS=true
 RUN DATABASE_URL=postgres://user@127.0.0.1:1/database JWT_SECRET=0123456789abcdef0123456789abcdef \
     CAPTCHA_SECRET=none CLOUDINARY_URL=cloudinary://key:secret@cloud node dist/server.js \
   || [ -n "$(ls /tmp/compiled)" ]
+# Node lets nobody but the owner read the files, and in the image root owns them.
+RUN chmod -R a+rX /tmp/compiled
 
 FROM node:24-bookworm-slim
 ARG VERSION
@@ -50,7 +52,7 @@ COPY --from=service /app/node_modules ./node_modules
 COPY package.json ./
 COPY sql ./sql
 COPY --from=build /app/dist ./dist
-COPY --from=compiled /tmp/compiled /var/cache/llavero
+COPY --from=compiled --chown=root:root /tmp/compiled /var/cache/llavero
 USER node
 EXPOSE 3000
 # The image has neither curl nor wget. An empty PORT counts as not set, as in the service.

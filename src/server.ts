@@ -12,7 +12,7 @@ import { VERSION } from './version.js'
 const EXIT_DEADLINE = 9000
 
 const output = openOutput(process.stdout)
-// Whatever ends the process, except SIGKILL: an uncaught exception as well.
+// Node emits this for an uncaught exception as well.
 process.on('exit', output.end)
 
 let app: FastifyInstance | undefined

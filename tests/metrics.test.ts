@@ -16,7 +16,7 @@ async function read() {
 }
 const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
-it('is not there unless it is asked for', async () => {
+it('answers 404 on /metrics with METRICS=false', async () => {
   const without = await testApp({ METRICS: 'false', DATABASE_URL: config.DATABASE_URL.url })
   expect((await without.call('GET', '/metrics')).status).toBe(404)
 })

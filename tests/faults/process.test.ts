@@ -60,7 +60,7 @@ describe('a start', () => {
     },
   )
 
-  it('of several at once on an empty database makes the schema and the administrator once', async () => {
+  it('makes the schema and the administrator once when several start at once on an empty database', async () => {
     const { url, sql } = await useDatabase({ empty: true })
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
@@ -74,7 +74,7 @@ describe('a start', () => {
       from usuario right join perfil on perfil.id = "idPerfil"
     `
     expect(rows).toEqual([{ nombre: ADMIN.strNombreUsuario, flag: true, permisos: 4 }])
-    // One process applied all migrations, and the others none.
+    // A single process applied all migrations.
     const applied = started.flatMap(({ lines }) =>
       lines().flatMap(({ applied }) => (Array.isArray(applied) ? [applied.length] : [])),
     )
@@ -174,7 +174,7 @@ describe('a signal', () => {
     expect(performance.now() - since).toBeLessThan(10_000)
   })
 
-  it('is ignored when it is not the first one', async () => {
+  it('has no effect after the first one', async () => {
     const { child, address, ended } = await start()
     const busy = await open(address)
     captcha.isHanging = true

@@ -19,7 +19,7 @@ type Replica = Awaited<ReturnType<typeof start>>
 interface Proxy {
   name: string
   program: string
-  /** Its configuration, for replicas on 127.0.0.1:3001 and :3002 and itself on 127.0.0.1:8080. */
+  /** Returns a configuration with replicas on 127.0.0.1:3001 and :3002 and the proxy on :8080. */
   readConfig(): Promise<string>
   args(file: string, folder: string): string[]
 }
@@ -181,7 +181,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     }
   })
 
-  /** Ends a replica, starts it anew on its port, and waits until the proxy uses it again. */
+  /** Restarts a replica on its port and waits until the proxy sends it requests again. */
   async function restart(index: number) {
     const old = replicas[index] as Replica
     old.child.kill('SIGTERM')
