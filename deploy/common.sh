@@ -27,6 +27,8 @@ failed() {
   die "$*"
 }
 
+[[ $PATIENCE =~ ^[1-9][0-9]{0,4}$ ]] || die 'LLAVERO_WAIT is not a number of seconds.'
+
 # usage TEXT [ARGUMENT...]: prints the text and ends the script if an argument is --help or -h.
 usage() {
   local text=$1 argument
