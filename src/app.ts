@@ -141,7 +141,7 @@ export async function buildApp(
     // Before the body is read.
     if (is404) throw new Failure('notFound')
   })
-  await app.register(docs, ABOUT)
+  if (config.DOCS === 'true') await app.register(docs, ABOUT)
   app.register(healthRoutes, { prefix: '/health' })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024

@@ -92,6 +92,7 @@ const VARIABLES = {
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
+  DOCS: choice('true', 'false'),
 }
 
 /** These three variables are set together or not at all. */

@@ -6,12 +6,13 @@ import { migrate } from './database/migrations.js'
 import { drain } from './http/drain.js'
 import { openOutput } from './http/output.js'
 import { ensureAdministrador } from './usuario/administrador.js'
+import { VERSION } from './version.js'
 
 /** How long a stop may take, in milliseconds. Docker kills a container after 10 s. */
 const EXIT_DEADLINE = 9000
 
 const output = openOutput(process.stdout)
-// On every way out but a kill: an uncaught exception too.
+// Node emits this for an uncaught exception as well.
 process.on('exit', output.end)
 
 let app: FastifyInstance | undefined
@@ -21,18 +22,20 @@ process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
 try {
-  app = await start(loadConfig(process.env))
+  const config = loadConfig(process.env)
+  app = await buildApp(config, { logStream: output })
+  await start(app, config)
 } catch (error) {
-  // A database's connection error has its address but never the password.
+  // The error of a database connection names the address of the host, and never the password.
   const { message, stack } = error as Error
   const text = error instanceof ConfigError ? message : stack
   process.stderr.write(`llavero cannot start\n${text}\n`)
   process.exit(1)
 }
 
-/** Migrations, the first administrator, then listening. */
-async function start(config: Config) {
-  const app = await buildApp(config, { logStream: output })
+/** Migrates the database, sets up the first administrator, and then listens. */
+async function start(app: FastifyInstance, config: Config) {
+  app.log.info({ version: VERSION, node: process.version }, 'the service starts')
   const connection = await openPrimary(config)
   const applied = await migrate(connection.driver)
   await connection.end()
@@ -40,18 +43,18 @@ async function start(config: Config) {
   else app.log.warn('the schema is newer than this release: nothing is changed')
   await ensureAdministrador(app.sql, app, config)
   await app.listen({ host: config.HOST, port: config.PORT })
-  return app
 }
 
 /**
- * Answers what is in flight, then ends the process. Further signals are ignored, as the first one
- * has a deadline: without a listener they would end the process amid a request.
+ * Answers the requests in flight and then ends the process, within EXIT_DEADLINE. Further signals are
+ * ignored: without a listener they would end the process amid a request.
  */
-async function stop() {
+async function stop(signal: NodeJS.Signals) {
   if (isStopping) return
   isStopping = true
+  app?.log.info({ signal }, 'the service stops')
   setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
-  // Before the service listens no request can be lost, and PostgreSQL rolls a migration back.
-  if (app) await drain(app)
+  // Before the service listens, no request can be lost, and PostgreSQL rolls back a migration.
+  if (app?.server.listening) await drain(app)
   process.exit(0)
 }

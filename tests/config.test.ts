@@ -14,6 +14,7 @@ const VARIABLES = [
   ...['JWT_SECRET', 'JWT_SECRET_PREVIOUS', 'CAPTCHA_VERIFY_URL', 'CLOUDINARY_URL'],
   ...['PORT', 'TRUST_PROXY', 'CORS_ORIGIN', 'BODY_LIMIT_MIB', 'LOGIN_RATE_LIMIT'],
   ...['AUTHORIZATION', 'ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL', 'LOG_LEVEL', 'METRICS'],
+  'DOCS',
 ]
 
 const load = (env: Record<string, string> = {}) => loadConfig({ ...NEEDED, ...env })
@@ -55,6 +56,7 @@ describe('loadConfig', () => {
       LOGIN_RATE_LIMIT: 30,
       AUTHORIZATION: 'enforced',
       METRICS: 'false',
+      DOCS: 'true',
     })
   })
 
@@ -82,6 +84,7 @@ describe('loadConfig', () => {
       LOGIN_RATE_LIMIT: '0',
       AUTHORIZATION: 'client',
       METRICS: 'true',
+      DOCS: 'false',
     }
     expect(load(env)).toEqual({
       ...NEEDED,
@@ -149,6 +152,7 @@ describe('loadConfig', () => {
     ['LOGIN_RATE_LIMIT', ['0', '1000000'], ['-1', 'off', '1.5']],
     ['AUTHORIZATION', ['enforced'], ['off', 'true', 'Enforced']],
     ['METRICS', ['true', 'false'], ['on']],
+    ['DOCS', ['true', 'false'], ['off']],
   ])('takes a good %s and refuses another by its name', (name, good, bad) => {
     for (const value of good) expect(() => load({ [name]: value }), value).not.toThrow()
     for (const value of bad) {

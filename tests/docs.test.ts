@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
@@ -42,6 +43,11 @@ describe('/docs/json', () => {
   // Where it is to change: `npx vitest run tests/docs.test.ts -u`.
   it('is the document that clients know', async () => {
     await expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot('openapi.snap')
+  })
+
+  it('has the version of package.json', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8'))
+    expect(document.info.version).toBe(version)
   })
 
   it('is OpenAPI 3.1 without a problem by the strict rules of Redocly', async () => {
@@ -155,6 +161,20 @@ describe('/docs', () => {
       const other = await app.inject({ url, headers: { 'if-none-match': '"otra"' } })
       expect(other.statusCode).toBe(200)
     }
+  })
+
+  it('answers 404 everywhere, as / does, with DOCS=false', async () => {
+    const without = await testApp({ DOCS: 'false' })
+    for (const path of ['/', '/docs', '/docs/json', '/docs/static/index.css']) {
+      const { status, body } = await without.call('GET', path)
+      expect({ path, status, body }).toEqual({
+        path,
+        status: 404,
+        body: { statusCode: 404, message: 'Recurso no encontrado' },
+      })
+    }
+    expect((await without.call('GET', '/api/perfil')).status).toBe(200)
+    expect((await without.call('GET', '/health/ready')).status).toBe(200)
   })
 
   it('sends the document to no outside validator', async () => {

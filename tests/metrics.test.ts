@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { ADMIN, testApp } from './app.js'
 
@@ -15,7 +16,7 @@ async function read() {
 }
 const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
-it('answers 404 with METRICS=false', async () => {
+it('answers 404 on /metrics with METRICS=false', async () => {
   const without = await testApp({ METRICS: 'false', DATABASE_URL: config.DATABASE_URL.url })
   expect((await without.call('GET', '/metrics')).status).toBe(404)
 })
@@ -73,6 +74,11 @@ it('measures requests in seconds', async () => {
   const sum = Number(metrics.get(`http_request_duration_seconds_sum{${login}}`))
   expect(sum).toBeGreaterThan(0.01)
   expect(sum).toBeLessThan(10)
+})
+
+it('names the release in llavero_build_info', async () => {
+  const { version } = JSON.parse(await readFile('package.json', 'utf8'))
+  expect((await read()).get(`llavero_build_info{version="${version}"}`)).toBe('1')
 })
 
 it('tells of the process and its event loop', async () => {

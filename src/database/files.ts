@@ -10,9 +10,3 @@ export async function readSqlFolder(folder: string): Promise<{ name: string; tex
     names.map(async (name) => ({ name, text: await readFile(new URL(name, url), 'utf8') })),
   )
 }
-
-/** The version of this release, from package.json. */
-export async function readVersion(): Promise<string> {
-  const text = await readFile(new URL('package.json', ROOT), 'utf8')
-  return JSON.parse(text).version
-}

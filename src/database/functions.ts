@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
-import { readSqlFolder, readVersion } from './files.js'
+import { VERSION } from '../version.js'
+import { readSqlFolder } from './files.js'
 
 /** A file that creates one function. */
 interface FunctionFile {
@@ -19,13 +20,12 @@ interface Mark {
 
 /** Reads sql/functions and sql/transactions. Throws when a file creates no function. */
 export async function readFunctions(): Promise<FunctionFile[]> {
-  const version = await readVersion()
   const files = [...(await readSqlFolder('functions')), ...(await readSqlFolder('transactions'))]
   return files.map(({ name, text }) => {
     const signature = /^create or replace function (\w+\([^)]*\))/m.exec(text)?.[1]
     if (!signature) throw new Error(`${name} creates no function`)
     const checksum = createHash('sha256').update(text).digest('hex')
-    return { text, signature, mark: { version, file: name, checksum } }
+    return { text, signature, mark: { version: VERSION, file: name, checksum } }
   })
 }
 

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { VERSION } from '../version.js'
 import { onAnswered } from './log.js'
 
 /** A figure that the application adds. `read` returns its present value. */
@@ -10,23 +11,43 @@ interface AppGauge {
 }
 
 /**
- * `GET /metrics` in Prometheus' text: the process itself (memory, CPU, handles, event-loop delay),
- * requests by route and status, the pool, and the `gauges`. Whoever reaches it may read it.
+ * Gauges of the metrics library that are left out. Only counters have names that end in `_total`, and
+ * `nodejs_active_handles`, `nodejs_active_requests` and `nodejs_active_resources` have the same figures
+ * by type.
+ */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
+
+/**
+ * `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
+ * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
+ * `gauges`. It asks for no session.
  */
 export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+
+  new Gauge({
+    name: 'llavero_build_info',
+    help: 'The release that runs; the value is always 1',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: VERSION }, 1)
 
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'From the head of a request to the end of its answer, by route and outcome',
+    help: 'Time from the head of a request to the end of its answer, by route and outcome',
     labelNames: ['method', 'route', 'status', 'outcome'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
   onAnswered(app, ({ method, routeOptions, failure }, { statusCode: status, elapsedTime }) => {
-    // The route and not the path, which is anybody's to invent.
+    // A label with the path would have as many values as clients invent.
     const route = routeOptions.url ?? 'none'
     const outcome = failure?.code ?? 'done'
     duration.observe({ method, route, status, outcome }, elapsedTime / 1000)
@@ -34,7 +55,7 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
 
   new Gauge({
     name: 'llavero_database_queries',
-    help: 'Queries without an answer: as many as run at most, and those that wait',
+    help: 'Statements without an answer: running, or waiting for a connection',
     labelNames: ['state'],
     registers,
     collect() {

@@ -1,6 +1,7 @@
 import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import { VERSION } from '../version.js'
 import { Named } from './envelopes.js'
 import {
   Failure,
@@ -77,7 +78,7 @@ const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => 
     openapi: '3.1.0',
     info: {
       title: 'Llavero',
-      version: '0.1.0',
+      version: VERSION,
       description,
       contact: { name: 'Llavero' },
       license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },

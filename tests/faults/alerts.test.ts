@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -8,23 +8,30 @@ import { installed } from './program.js'
 const promtool = installed('promtool')
 const unless = promtool ? '' : ' (skipped: promtool is not installed)'
 
+const { app, call } = await testApp({ METRICS: 'true' })
+await call('GET', '/api/perfil')
+const { body: metrics } = await app.inject('/metrics')
+
 it.skipIf(!promtool).each([
-  ['are valid', 'check', 'alerts.yml'],
-  ['say what they should', 'test', 'tests/alerts.yml'],
+  ['are valid', 'check', 'deploy/alerts.yml'],
+  ['fire when they should, with their severities', 'test', 'tests/alerts.yml'],
 ])(`the alert rules %s${unless}`, async (_, command, file) => {
   const { stdout } = await promisify(execFile)(promtool ?? '', [command, 'rules', file])
   expect(stdout).toContain('SUCCESS')
 })
 
-it('the alert rules name metrics and labels that there are', async () => {
-  const { app, call } = await testApp({ METRICS: 'true' })
-  await call('GET', '/api/perfil')
-  const { body: metrics } = await app.inject('/metrics')
-  const rules = await readFile(new URL('../../alerts.yml', import.meta.url), 'utf8')
+it.skipIf(!promtool)(`promtool has no complaint about the metrics${unless}`, () => {
+  const options = { input: metrics, encoding: 'utf8' } as const
+  const { status, stdout, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], options)
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' })
+})
+
+it('the alert rules name metrics and labels that exist', async () => {
+  const rules = await readFile(new URL('../../deploy/alerts.yml', import.meta.url), 'utf8')
   const names = rules.match(/\b(http|llavero)_\w+/g) ?? []
   const labels = rules.match(/(?<=[{ ])\w+="/g) ?? []
-  // Prometheus itself gives each its job.
+  // Prometheus adds the label `job`.
   const asked = new Set([...names, ...labels.filter((label) => label !== 'job="')])
-  expect(asked.size).toBe(7)
+  expect(asked.size).toBe(8)
   for (const text of asked) expect(metrics).toContain(text)
 })

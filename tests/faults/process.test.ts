@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
@@ -41,16 +42,25 @@ describe('a start', () => {
       { ...SECRETS, DATABASE_URL, CLOUDINARY_URL: 'https://x' },
       /^llavero cannot start\nCLOUDINARY_URL must be .+\n$/,
     ],
-    ['no database', { ...SECRETS, DATABASE_URL, PORT: '0' }, /ECONNREFUSED/],
-  ])('with %s ends with code 1 and says why, but no secret', async (_, env, message) => {
-    const { ended, readLog } = launch(env, COMPILED)
-    const { stderr, ...end } = await ended
-    expect({ ...end, log: readLog() }).toEqual({ code: 1, signal: null, log: '' })
-    expect(stderr).toMatch(message)
-    expect(stderr).not.toMatch(/clave-de-base|corto-y-secreto/)
-  })
+    [
+      'no database',
+      { ...SECRETS, DATABASE_URL, PORT: '0' },
+      /no host of the database serves: 127\.0\.0\.1:1 .*ECONNREFUSED/,
+      ['the service starts'],
+    ],
+  ])(
+    'with %s ends with code 1 and says why, but no secret',
+    async (_, env, message, logged = []) => {
+      const { ended, lines } = launch(env, COMPILED)
+      const { stderr, ...end } = await ended
+      const log = lines().map(({ msg }) => msg)
+      expect({ ...end, log }).toEqual({ code: 1, signal: null, log: logged })
+      expect(stderr).toMatch(message)
+      expect(stderr).not.toMatch(/clave-de-base|corto-y-secreto/)
+    },
+  )
 
-  it('of five replicas on an empty database creates the schema and the administrator once', async () => {
+  it('makes the schema and the administrator once when several start at once on an empty database', async () => {
     const { url, sql } = await useDatabase({ empty: true })
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
@@ -64,7 +74,7 @@ describe('a start', () => {
       from usuario right join perfil on perfil.id = "idPerfil"
     `
     expect(rows).toEqual([{ nombre: ADMIN.strNombreUsuario, flag: true, permisos: 4 }])
-    // One process applied all migrations, the others applied none.
+    // A single process applied all migrations.
     const applied = started.flatMap(({ lines }) =>
       lines().flatMap(({ applied }) => (Array.isArray(applied) ? [applied.length] : [])),
     )
@@ -183,17 +193,38 @@ describe('a signal', () => {
     expect(busy.answers()).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 /)])
   })
 
-  it('may be SIGINT', async () => {
-    const { child, ended } = await start()
-    child.kill('SIGINT')
+  it.each<NodeJS.Signals>(['SIGINT', 'SIGTERM'])(
+    '%s ends it, with one log line that names the signal',
+    async (signal) => {
+      const { child, ended, lines } = await start()
+      child.kill(signal)
+      child.kill(signal)
+      expect(await ended).toEqual(DONE)
+      const stops = lines().filter(({ msg }) => msg === 'the service stops')
+      expect(stops).toEqual([expect.objectContaining({ level: 30, signal })])
+    },
+  )
+
+  it('ends it with the same log line before it listens, while it waits for the migrations', async () => {
+    const { url, sql } = await useDatabase()
+    // The lock that replicas take to migrate.
+    await sql`select pg_advisory_lock(7305511402)`
+    const { child, ended, lines } = launch({ ...SECRETS, DATABASE_URL: url, PORT: '0' }, COMPILED)
+    const messages = () => lines().map(({ msg }) => msg)
+    await expect.poll(messages).toEqual(['the service starts'])
+    child.kill('SIGTERM')
     expect(await ended).toEqual(DONE)
+    expect(messages()).toEqual(['the service starts', 'the service stops'])
   })
 })
 
 it('a process logs what happens, and no secret', async () => {
+  const { version } = JSON.parse(await readFile('package.json', 'utf8'))
   const { url } = await useDatabase()
   const service = await startService({ DATABASE_URL: url })
   const { readLog, lines } = service
+  const starts = { msg: 'the service starts', version, node: process.version }
+  expect(lines()[0]).toMatchObject(starts)
   const token = await service.login()
   await service.call('GET', `/api/perfil?token=${token}`, undefined, token)
   await expect.poll(() => lines().at(-1)).toMatchObject({ msg: 'request', path: '/api/perfil' })

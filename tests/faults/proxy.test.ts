@@ -19,19 +19,37 @@ type Replica = Awaited<ReturnType<typeof start>>
 interface Proxy {
   name: string
   program: string
-  /** Reads its configuration, for 127.0.0.1:8080 and replicas on 127.0.0.1:3001 and :3002. */
+  /** Returns a configuration with replicas on 127.0.0.1:3001 and :3002 and the proxy on :8080. */
   readConfig(): Promise<string>
   args(file: string, folder: string): string[]
 }
 
-const template = (name: string) => readFile(new URL(`./proxies/${name}`, import.meta.url), 'utf8')
+const readDeployed = (name: string) =>
+  readFile(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
 
-/** What the proxy of compose.yaml runs with. */
-async function composeCaddyfile() {
-  const compose = await readFile(new URL('../../compose.yaml', import.meta.url), 'utf8')
-  const [, caddyfile = ''] = /<<END\n(.*?)\n *END\n/s.exec(compose) ?? []
+/** deploy/nginx.conf within a main configuration that needs neither root nor a system folder. */
+async function nginxConfig() {
+  return `
+error_log stderr;
+pid nginx.pid;
+events {}
+http {
+access_log off;
+client_body_temp_path body;
+proxy_temp_path proxy;
+fastcgi_temp_path fastcgi;
+uwsgi_temp_path uwsgi;
+scgi_temp_path scgi;
+${await readDeployed('nginx.conf')}
+}
+`
+}
+
+/** deploy/Caddyfile with addresses on this machine. */
+async function caddyConfig() {
+  const caddyfile = await readDeployed('Caddyfile')
   return caddyfile
-    .replace(/^( *):8080 \{/m, '$1http://127.0.0.1:8080 {')
+    .replace(/^:8080 \{/m, 'http://127.0.0.1:8080 {')
     .replace('app1:3000', '127.0.0.1:3001')
     .replace('app2:3000', '127.0.0.1:3002')
 }
@@ -40,13 +58,19 @@ const PROXIES: Proxy[] = [
   {
     name: 'nginx',
     program: 'nginx',
-    readConfig: () => template('nginx.conf'),
+    readConfig: nginxConfig,
     args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
   },
   {
-    name: 'the Caddy of compose.yaml',
+    name: 'HAProxy',
+    program: 'haproxy',
+    readConfig: () => readDeployed('haproxy.cfg'),
+    args: (file) => ['-db', '-f', file],
+  },
+  {
+    name: 'Caddy',
     program: 'caddy',
-    readConfig: composeCaddyfile,
+    readConfig: caddyConfig,
     args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
   },
 ]
@@ -157,7 +181,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     }
   })
 
-  /** Ends a replica, starts another one on its port, and waits until the proxy uses it. */
+  /** Restarts a replica on its port and waits until the proxy sends it requests again. */
   async function restart(index: number) {
     const old = replicas[index] as Replica
     old.child.kill('SIGTERM')

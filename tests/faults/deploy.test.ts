@@ -1,0 +1,42 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { installed } from './program.js'
+
+const SCRIPTS = ['administrator', 'backup', 'replace', 'restore', 'rotate-key']
+const shellcheck = installed('shellcheck')
+const unless = shellcheck ? '' : ' (skipped: shellcheck is not installed)'
+
+/** Runs a script of deploy/ on a machine without Docker. */
+function run(name: string, ...args: string[]) {
+  const options = { env: { PATH: '/usr/bin:/bin', DOCKER_HOST: 'tcp://127.0.0.1:1' } }
+  const { status, stdout, stderr } = spawnSync(`deploy/${name}`, args, options)
+  return { status, stdout: `${stdout}`, stderr: `${stderr}` }
+}
+
+it.skipIf(!shellcheck)(`the shell scripts pass ShellCheck${unless}`, () => {
+  const scripts = [...SCRIPTS, 'common.sh'].map((name) => `deploy/${name}`)
+  const own = readdirSync('.ci').map((name) => `.ci/${name}`)
+  expect(execFileSync(shellcheck ?? '', [...scripts, ...own], { encoding: 'utf8' })).toBe('')
+})
+
+describe.each(SCRIPTS)('deploy/%s', (name) => {
+  it('says with --help what it does', () => {
+    const { status, stdout, stderr } = run(name, '--help')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^Usage: deploy/${name}( .*)?\n\n.{60,}`, 's'))
+  })
+
+  it('refuses an option that it does not know', () => {
+    const { status, stdout, stderr } = run(name, '--unknown', 'x@example.com')
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(`See deploy/${name} --help.`)
+  })
+
+  it('refuses to begin, in one line, when no Docker engine answers', () => {
+    const args = { restore: ['x.dump'], administrator: ['admin', 'admin@example.com'] }[name] ?? []
+    const { status, stdout, stderr } = run(name, ...args)
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(new RegExp(`^deploy/${name}: .*docker .*\\.\n$`, 'i'))
+  })
+})
