@@ -7,6 +7,7 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
+import { EXAMPLES } from './examples.js'
 import docs from './http/docs.js'
 import { answerFailures, Failure } from './http/failures.js'
 import headers from './http/headers.js'
@@ -96,7 +97,7 @@ export async function buildApp(
     // Whatever comes with it is not looked at.
     if (is404) throw new Failure('notFound')
   })
-  await app.register(docs)
+  await app.register(docs, { examples: EXAMPLES })
   app.register(healthRoutes, { prefix: '/health' })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024

@@ -81,7 +81,7 @@ function toId(value: unknown) {
 
 /** An id: a whole number other than 0, or a text of one; decodes to a number that fits the column. */
 export function Id(messages?: Messages, description = 'Id') {
-  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description }
+  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, description }
   return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
 }
 
@@ -104,13 +104,14 @@ interface TextOptions {
   blank?: boolean
   /** Whether invisible characters, and white space at either end, are refused. */
   visible?: boolean
+  description?: string
   examples?: string[]
   messages?: Messages
 }
 
 /** Text to be stored: what PostgreSQL can keep, bounded, and not blank unless it may be. */
-export function Text({ max = 255, blank, visible, examples, messages }: TextOptions = {}) {
-  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, examples }
+export function Text({ max = 255, blank, visible, messages, ...options }: TextOptions = {}) {
+  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, ...options }
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
   return field<string>(wire, visible ? [...constraints, isVisible] : constraints, messages)
 }
