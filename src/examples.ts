@@ -1,6 +1,6 @@
 import { PLACEHOLDER, type RequestExamples } from './http/openapi-examples.js'
 
-/** Generated keys never come near it. */
+/** The lowest id of a row for the examples. Generated ids do not reach it. */
 const FIRST_ID = 1_000_000_001
 
 /**
@@ -19,8 +19,9 @@ export const EXAMPLE_IDS = {
 const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
 
 /**
- * The requests that the page of the documentation prefills, by `operationId`. Without a body of its own
- * here an operation has none to prefill. They change neither the administrator nor its profile.
+ * The requests that the page of the documentation prefills, by `operationId`. An operation that is not
+ * listed has neither a parameter in its path nor a body. No request changes the administrator or the
+ * administrator's profile.
  */
 export const EXAMPLES: RequestExamples = {
   // The administrator of `npm run dev`.
