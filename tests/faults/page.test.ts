@@ -89,7 +89,7 @@ it.skipIf(!executablePath)(
     expect([...hosts]).toEqual([new URL(address).host])
     expect(errors).toEqual([expect.stringContaining('409')])
   },
-  120_000,
+  300_000,
 )
 
 it.skipIf(!executablePath)(
