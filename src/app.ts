@@ -8,6 +8,7 @@ import authPlugin from './auth/plugin.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
+import { EXAMPLES } from './examples.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/bodies.js'
 import docs from './http/docs.js'
 import { keepIdleConnections } from './http/drain.js'
@@ -50,6 +51,7 @@ const ABOUT = {
     { name: 'modulo', description: 'Módulos' },
     { name: 'permisos', description: 'La matriz de permisos' },
   ],
+  examples: EXAMPLES,
 }
 
 /**

@@ -141,12 +141,24 @@ function documentAccess(route: RouteOptions) {
   }
   // A HEAD route shares the schema of its GET.
   if (!route.schema || route.method === 'HEAD') return
-  if (access === 'public') route.schema.security = []
+  route.schema.security = securityOf(access)
   const text = describeAccess(access)
   route.schema.description = [route.schema.description, text].filter(Boolean).join(' ')
 }
 
-/** The same in words, for the documentation. */
+/**
+ * Returns what a caller needs, for machines: alternatives, each a list of permissions. A permission is
+ * a module and an action, which OpenAPI 3.1 has as the roles of a security scheme.
+ */
+function securityOf(access: Access) {
+  const session = { bearer: [] }
+  if (access === 'public') return []
+  if (access === 'session') return [session]
+  const permission = { bearer: [`${access.modulo}:${access.accion}`] }
+  return access.unlessOwn ? [permission, session] : [permission]
+}
+
+/** Returns the same in words. */
 function describeAccess(access: Access) {
   if (access === 'public') return 'No necesita sesión.'
   if (access === 'session') return 'Necesita una sesión.'

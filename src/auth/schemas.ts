@@ -8,7 +8,7 @@ import {
   isText,
   requiredAndNotEmpty,
 } from '../http/constraints.js'
-import { Named, NullableText } from '../http/envelopes.js'
+import { Done, Named, NullableText } from '../http/envelopes.js'
 import { field, MAX_ID, Text } from '../http/fields.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
@@ -16,11 +16,16 @@ export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 // Captcha first: name and password are looked at after it (contract, section 4.1), by the handler.
 const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, [])
 
-export const Login = Named('Login', {
-  strNombreUsuario: credencial({ examples: ['admin'] }),
-  strPwd: credencial({ format: 'password', examples: ['llavero-admin'] }),
+export const Login = Named('Login', 'Las credenciales de un usuario', {
+  strNombreUsuario: credencial({ description: 'Nombre de usuario', examples: ['admin'] }),
+  strPwd: credencial({
+    format: 'password',
+    description: 'Contraseña',
+    examples: ['llavero-admin'],
+  }),
   captchaToken: Text({
     max: 8192,
+    description: 'El token que da el widget del captcha',
     examples: ['token del widget'],
     messages: {
       missing: CAPTCHA_RECHAZADO,
@@ -45,21 +50,36 @@ export const isPassword = (value: unknown) =>
 
 /** A password to be stored as its hash. */
 export const Password = field<string>(
-  { type: 'string', format: 'password', minLength: 1, examples: ['una clave larga'] },
+  {
+    type: 'string',
+    format: 'password',
+    minLength: 1,
+    description: 'Contraseña, de 72 bytes como mucho; se guarda su hash',
+    examples: ['una clave larga'],
+  },
   PASSWORD_CONSTRAINTS,
 )
 
-export const LoginCorrecto = Named('LoginCorrecto', {
-  success: Type.Literal(true),
-  token: Type.String({ description: 'JWT, válido 8 horas' }),
-  user: Type.Object({
-    id: Type.Integer(),
-    nombre: Type.String(),
-    idPerfil: Type.Integer(),
-    correo: Type.String(),
-    celular: NullableText(),
-    imagenUrl: NullableText(),
+export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
+  success: Done(true),
+  token: Type.String({
+    description: 'JWT, válido 8 horas',
+    examples: ['eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpZCI6N30.firma'],
   }),
+  user: Type.Object(
+    {
+      id: Type.Integer({ description: 'Id del usuario', examples: [7] }),
+      nombre: Type.String({ description: 'Nombre de usuario', examples: ['ana'] }),
+      idPerfil: Type.Integer({ description: 'Id del perfil del usuario', examples: [3] }),
+      correo: Type.String({ description: 'Correo electrónico', examples: ['ana@ejemplo.com'] }),
+      celular: NullableText({ description: 'Número de celular', examples: ['5512345678'] }),
+      imagenUrl: NullableText({
+        description: 'Dirección de la imagen',
+        examples: ['https://imagenes.ejemplo.com/ana.png'],
+      }),
+    },
+    { description: 'El usuario que ha iniciado la sesión' },
+  ),
 })
 
 /** A user as the login reads it. */

@@ -9,15 +9,20 @@ import { AUDIT_LEVEL } from '../http/log.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { listen } from './local.js'
-import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
+import { findLogins, insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
 import { endWithUs, startPostgres } from './postgres.js'
 
 const FOLDER = resolve('.llavero')
 const HOST = process.env.HOST || '127.0.0.1'
-const PORT = Number(process.env.PORT || 3000)
+const { PORT: SENT_PORT = '' } = process.env
+const PORT = Number(SENT_PORT || 3000)
+/** The image host has the next port. */
+const MAX_PORT = 65_534
 const ADDRESS = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
 const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT=4000 npm run dev'
+const ADMIN = { nombre: 'admin', password: 'llavero-admin' }
+const SAMPLE_USERS = ['supervisora', 'consulta']
 
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
@@ -38,7 +43,7 @@ let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0))
 await start().catch((error) => stop(1, error.message))
 
-/** The real service over an embedded PostgreSQL and the two stand-ins. */
+/** Starts the service with an embedded PostgreSQL and the two stand-ins, and prints what to use. */
 async function start() {
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(withHint(FOLDER_HINT))
@@ -59,17 +64,18 @@ async function start() {
     CAPTCHA_SECRET: 'development',
     CAPTCHA_VERIFY_URL: captcha.url,
     CLOUDINARY_URL: images.cloudinaryUrl,
-    ADMIN_USERNAME: 'admin',
-    ADMIN_PASSWORD: 'llavero-admin',
+    ADMIN_USERNAME: ADMIN.nombre,
+    ADMIN_PASSWORD: ADMIN.password,
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
   await insertMuestra(database.url).catch(withHint(FOLDER_HINT))
+  const logins = await describeLogins(database.url).catch(withHint(FOLDER_HINT))
 
   console.log(`
 Llavero           ${ADDRESS}
 documentation     ${ADDRESS}/docs
-administrator     admin / llavero-admin
-sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
+administrator     ${logins.administrator}
+sample users      ${logins.sampleUsers}
 captcha token     any text (rechazar is refused)
 
 It obeys PORT, HOST, LOG_LEVEL and README's other variables, but for DATABASE_URL, JWT_SECRET,
@@ -77,9 +83,26 @@ CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llave
 `)
 }
 
-/** Starts the image host, whose port the database remembers, if the service's is free as well. */
+/** Returns who can log in by a password that is known here: the data may be of an earlier start. */
+async function describeLogins(databaseUrl: string) {
+  const [admin] = await findLogins(databaseUrl, [ADMIN.nombre], ADMIN.password)
+  const samples = await findLogins(databaseUrl, SAMPLE_USERS, SAMPLE_PASSWORD)
+  const names = samples.map(({ nombre }) => nombre).join(', ')
+  const known = `${ADMIN.nombre} / ${ADMIN.password}`
+  return {
+    administrator: admin?.administrador ? known : `changed since the first start (was ${known})`,
+    sampleUsers: names ? `${names} / ${SAMPLE_PASSWORD}` : 'changed since the first start',
+  }
+}
+
+/**
+ * Starts the image host on the port after the service's, and throws when one of the two is taken. The
+ * database keeps the addresses of images, so their port has to be the same at every start.
+ */
 async function takePorts(dir: string) {
-  if (PORT === 0) throw new Error('The port cannot be 0.')
+  if (!/^\d*$/.test(SENT_PORT) || PORT < 1 || PORT > MAX_PORT) {
+    throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
+  }
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
   return startImageHost({ dir, port: PORT + 1 })
@@ -96,7 +119,8 @@ async function startService(env: NodeJS.ProcessEnv) {
     child.kill('SIGTERM')
     await exited
   })
-  exited.then(([code]) => stop(code ?? 1, `It has ended. Unless it said why:\n${FOLDER_HINT}`))
+  const reason = `The service has ended. If it has not said why:\n${FOLDER_HINT}`
+  exited.then(([code]) => stop(code ?? 1, reason))
   const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
   while (!(await isReady().catch(() => false))) await sleep(100)
 }

@@ -1,17 +1,24 @@
-import { hash } from 'bcryptjs'
+import { compare, hash } from 'bcryptjs'
 import postgres from 'postgres'
+import { EXAMPLE_IDS } from '../examples.js'
 
 /** The password of every sample user. */
 export const SAMPLE_PASSWORD = 'llavero-muestra'
 
 /**
- * Puts sample data into a database that has no profile but the administrator's: two without the
- * flag, a dozen modules, permission records and enough users to see pages and a refusal.
+ * Puts sample data into a database that has no profile but the administrator's: profiles without the
+ * flag, modules, permission records and users, enough to see pages and a refusal, and the rows that
+ * the examples of the documentation change.
  */
 export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })
   const [row] = await sql`select count(*) > 1 as "isFilled" from perfil`
-  if (!row?.isFilled) await sql.begin(insertAll)
+  if (!row?.isFilled) {
+    await sql.begin(async (transaction) => {
+      await insertAll(transaction)
+      await insertExampleRows(transaction)
+    })
+  }
   await sql.end()
 }
 
@@ -41,4 +48,55 @@ async function insertAll(sql: postgres.TransactionSql) {
     ) as muestra (nombre, perfil, activo)
     join perfil on "strNombrePerfil" = perfil
   `
+}
+
+/** Inserts the rows with the EXAMPLE_IDS. */
+async function insertExampleRows(sql: postgres.TransactionSql) {
+  const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
+  await sql`
+    insert into perfil (id, "strNombrePerfil") overriding system value
+    values (${perfil.edited}, 'Atención al cliente'), (${perfil.replaced}, 'Mostrador'),
+      (${perfil.deleted}, 'Temporal')
+  `
+  await sql`
+    insert into modulo (id, "strNombreModulo") overriding system value
+    values (${modulo.edited}, 'ARCHIVO'), (${modulo.granted}, 'AGENDA'),
+      (${modulo.deleted}, 'PRUEBAS')
+  `
+  await sql`
+    insert into permisos_perfil (id, "idPerfil", "idModulo", "bitConsulta") overriding system value
+    values (${permiso.edited}, ${perfil.edited}, ${modulo.edited}, true),
+      (${permiso.deleted}, ${perfil.replaced}, ${modulo.edited}, true)
+  `
+  const strPwd = await hash(SAMPLE_PASSWORD, 10)
+  await sql`
+    insert into usuario (id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      overriding system value
+    values
+      (${usuario.edited}, 'rosa', ${perfil.edited}, ${strPwd}, 'rosa@ejemplo.com'),
+      (${usuario.deleted}, 'pedro', ${perfil.replaced}, ${strPwd}, 'pedro@ejemplo.com')
+  `
+}
+
+interface Login {
+  nombre: string
+  administrador: boolean
+}
+
+/**
+ * Returns which of the named users can log in with the password, in the order of the names, and whether
+ * their profile is an administrator's.
+ */
+export async function findLogins(databaseUrl: string, nombres: string[], password: string) {
+  const sql = postgres(databaseUrl, { max: 1 })
+  const usuarios = await sql<(Login & { hash: string })[]>`
+    select "strNombreUsuario" as nombre, "strPwd" as hash, "bitAdministrador" as administrador
+    from usuario
+    join perfil on perfil.id = "idPerfil"
+    where "strNombreUsuario" = any(${nombres}) and "idEstadoUsuario"
+    order by array_position(${nombres}, "strNombreUsuario")
+  `
+  await sql.end()
+  const matches = await Promise.all(usuarios.map(({ hash }) => compare(password, hash)))
+  return usuarios.filter((_usuario, index) => matches[index]) as Login[]
 }

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Failure } from './failures.js'
 import { type About, documentRoutes } from './openapi.js'
+import { PLACEHOLDER } from './openapi-examples.js'
 
 /** The content types of the files of Swagger UI that the page links to. */
 const TYPES = {
@@ -19,6 +20,7 @@ const PAGE = `<!doctype html>
 <html lang="es">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Llavero</title>
 <link rel="stylesheet" href="/docs/static/swagger-ui.css">
 <link rel="stylesheet" href="/docs/static/index.css">
@@ -33,7 +35,10 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-// The base layout has no bar in which another document could be opened.
+/**
+ * Shows the document. The base layout has no bar in which another document could be opened. An example
+ * that names something new can be sent again and again, as each request gets another number.
+ */
 const INITIALIZER = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
   url: '/docs/json',
@@ -41,10 +46,15 @@ const INITIALIZER = `SwaggerUIBundle({
   deepLinking: true,
   persistAuthorization: true,
   validatorUrl: null,
+  requestInterceptor: (request) => {
+    const number = Math.floor(Math.random() * 1e6)
+    if (request.body) request.body = request.body.replaceAll('${PLACEHOLDER}', number)
+    return request
+  },
 })
 `
 
-/** What the page may load: its own files, and the styles and icons that Swagger UI makes. */
+/** What the page may load: the service's own files, and the styles and icons that Swagger UI makes. */
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
 interface File {
@@ -58,7 +68,9 @@ interface Content {
   files: Map<string, File>
 }
 
-/** `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) for the routes that are registered after it. */
+/**
+ * Adds `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) for the routes that are registered after it.
+ */
 export default fp<About>(async (app, about) => {
   const makeDocument = documentRoutes(app, about)
 
@@ -68,7 +80,7 @@ export default fp<About>(async (app, about) => {
   }
 
   let loading: Promise<Content> | undefined
-  /** Everything is kept in memory, loaded with the first request: nobody can hold a file open. */
+  /** Loads everything into memory with the first request, so that no client can hold a file open. */
   function content() {
     loading ??= load().catch((error) => {
       loading = undefined
@@ -124,7 +136,7 @@ function file(content: Buffer, type: string): File {
   return { content, type, etag: `"${hash}"` }
 }
 
-/** Answers with a file, or with 304 where the client has it already. */
+/** Sends a file, or 304 to a client that has it already. */
 function sendFile({ content, type, etag }: File, { headers }: FastifyRequest, reply: FastifyReply) {
   reply.headers({ etag, 'cache-control': 'public, max-age=0' })
   const known = headers['if-none-match'] ?? ''

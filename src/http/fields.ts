@@ -96,7 +96,7 @@ function toId(value: unknown) {
 
 /** An id: a whole number other than 0, or its text. Handlers get a number that fits the column. */
 export function Id(messages?: Messages, description = 'Id') {
-  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, examples: [1], description }
+  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, description }
   return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
 }
 
@@ -133,13 +133,14 @@ interface TextOptions {
   blank?: boolean
   /** Whether invisible characters and white space at either end are refused. */
   visible?: boolean
+  description?: string
   examples?: string[]
   messages?: Messages
 }
 
 /** A text to be stored, with a largest length. It may be blank only with `blank`. */
-export function Text({ max = 255, blank, visible, examples, messages }: TextOptions = {}) {
-  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, examples }
+export function Text({ max = 255, blank, visible, messages, ...options }: TextOptions = {}) {
+  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, ...options }
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
   return field<string>(wire, visible ? [...constraints, isVisible] : constraints, messages)
 }

@@ -2,7 +2,7 @@ import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fast
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { VERSION } from '../version.js'
-import { Named } from './envelopes.js'
+import { Done, Named } from './envelopes.js'
 import {
   Failure,
   type FailureAnswer,
@@ -10,20 +10,30 @@ import {
   type FailureCode,
   renderFailure,
 } from './failures.js'
+import { shareResponses } from './openapi-components.js'
+import {
+  answerExamples,
+  DONE,
+  PLACEHOLDER,
+  type RequestExamples,
+  withRequestExample,
+} from './openapi-examples.js'
 import { possibleFailures } from './validation.js'
 
 /** What the document says of the service as a whole, and of each feature. */
 export interface About {
   description: string
   tags: { name: string; description: string }[]
+  /** The requests that the page prefills, by operationId. */
+  examples: RequestExamples
 }
 
 /** A route as the document needs it. */
 type DocumentedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
 
 /**
- * Collects the routes that are registered after this call, hidden ones left out. The function that it
- * returns makes their document (OpenAPI 3.1, as JSON text) from their schemas.
+ * Collects the routes that are registered after this call, but not the hidden ones. Returns a function
+ * that makes their document (OpenAPI 3.1, as JSON text) from their schemas and from `about`.
  */
 export function documentRoutes(app: FastifyInstance, about: About): () => Promise<string> {
   const routes: DocumentedRoute[] = []
@@ -35,8 +45,8 @@ export function documentRoutes(app: FastifyInstance, about: About): () => Promis
 }
 
 /**
- * The plugin that makes the document works on an application of its own, which answers nothing: few
- * processes are ever asked for the document, and in each the plugin takes 25 ms of the start.
+ * Makes the document with a plugin on an application of its own, which answers no request. Few
+ * processes are asked for the document, and the plugin would add 25 ms to the start of each.
  */
 async function makeDocument(routes: DocumentedRoute[], about: About) {
   const { default: swagger } = await import('@fastify/swagger')
@@ -44,44 +54,52 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')
   await app.register(swagger, options(about))
-  for (const route of routes) app.route({ ...route, handler: () => {} })
+  for (const { schema = {}, ...route } of routes) {
+    const example = about.examples[schema.operationId ?? '']
+    app.route({ ...route, schema: withRequestExample(schema, example), handler: () => {} })
+  }
   await app.ready()
   return JSON.stringify(app.swagger())
 }
 
 /**
- * Puts each schema with a title under `components`, once, and references where it is used, beside
- * the literals that are possible there; says as OpenAPI 3.1 does what may be null.
+ * Puts each schema with a title and each response under `components`, once, and a reference where it
+ * is used. The texts that a failure can have in one place stand beside the reference to its schema.
  */
-const nameSchemas: SwaggerTransformObject = (document) => {
+const shareComponents: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
   const schemas: Record<string, object> = {}
   const named = JSON.parse(JSON.stringify(paths), (_key, value) => {
-    const { title, nullable, literals, ...schema } = Object(value)
-    if (nullable) return { ...schema, type: [schema.type, 'null'] }
+    const { title, literals, ...schema } = Object(value)
     if (!title) return value
     schemas[title] = schema
     const $ref = `#/components/schemas/${title}`
     return literals ? { allOf: [{ $ref }, literals] } : { $ref }
   })
-  return { ...rest, paths: named, components: { ...rest.components, schemas } }
+  const responses = shareResponses(named)
+  return { ...rest, paths: named, components: { ...rest.components, schemas, responses } }
 }
 
 const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => ({
-  // By feature, and without the slash that a prefix leaves behind.
+  // The tag of an operation is its feature. A prefix leaves a slash at the end of a path.
   transform: ({ schema, url }) => ({
     schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
     url: url.replace(/\/$/, ''),
   }),
-  transformObject: nameSchemas,
+  transformObject: shareComponents,
+  // A literal stays `const`: generators make an enumeration of an `enum` with one value.
+  convertConstToEnum: false,
   openapi: {
     openapi: '3.1.0',
     info: {
       title: 'Llavero',
       version: VERSION,
-      description,
+      description:
+        `${description} ` +
+        `La página /docs envía un número al azar por cada ${PLACEHOLDER} de un ejemplo, ` +
+        'de modo que el ejemplo de una creación vale más de una vez.',
       contact: { name: 'Llavero' },
-      license: { name: 'Propietaria', identifier: 'LicenseRef-Proprietary' },
+      license: { name: 'Propietaria' },
     },
     servers: [{ url: '/' }],
     tags,
@@ -101,13 +119,20 @@ const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => 
 
 const message = Type.String({ description: 'Qué ha fallado' })
 const BODIES = {
-  status: Named('FalloStatusCode', { statusCode: Type.Integer(), message }),
-  success: Named('FalloSuccess', { success: Type.Literal(false), message }),
+  status: Named('FalloStatusCode', 'Por qué no se ha cumplido la petición', {
+    statusCode: Type.Integer({ description: 'El código de estado de HTTP' }),
+    message,
+  }),
+  success: Named('FalloSuccess', 'Por qué no se ha cumplido la petición', {
+    success: Done(false),
+    message,
+  }),
 }
 
 /**
- * Adds what a route's failures look like to its answers, every text that it can have with them, so
- * that no other key of one leaks: an `onRoute` hook, after those that add to its `config`.
+ * Adds the schema of a route's failures to its answers, with every text that they can have and an
+ * example for each text. A body is serialized by its schema, so no other key of a failure is sent.
+ * For the hook `onRoute`, after the hooks that add to `config`.
  */
 export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
@@ -121,15 +146,20 @@ export function documentFailures(route: RouteOptions) {
     const texts = [...new Set(own.map(({ body }) => body.message))]
     response[status] = {
       ...Type.Union([...done, ...own.slice(0, 1).map((one) => failureSchema(one, texts))]),
-      'x-response-description': [...done.map(() => 'Hecho'), ...texts].join(' · '),
+      'x-response-description': [...done.map(() => DONE), ...texts].join(' · '),
+      'x-examples': answerExamples(
+        done,
+        own.map(({ body }) => body),
+      ),
     }
   }
 }
 
-/** The body of a route's failures with one status, which have one shape, and one of these texts. */
+/** Returns the schema of a route's failures with one status. Their text is one of `texts`. */
 function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, texts: string[]) {
-  const code = shape === 'status' && { statusCode: { type: 'integer', enum: [status] } }
-  const properties = { ...code, message: { type: 'string', enum: texts } }
+  const code = shape === 'status' && { statusCode: { type: 'integer', const: status } }
+  const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
+  const properties = { ...code, message: { type: 'string', ...text } }
   return { ...BODIES[shape], literals: { type: 'object', required: ['message'], properties } }
 }
 

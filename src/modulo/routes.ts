@@ -42,7 +42,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     schema: {
       operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
-      response: { 200: Success(Type.Array(Modulo)) },
+      response: { 200: Success(Type.Array(Modulo, { description: 'Todos los módulos' })) },
     },
     handler: async () => success(await listTodos(undefined)),
   })

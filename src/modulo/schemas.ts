@@ -9,7 +9,13 @@ import { Named } from '../http/envelopes.js'
 import { decoded, field, PageNumber, PathId, Search } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
-export const Modulo = Named('Modulo', { id: Type.Integer(), strNombreModulo: Type.String() })
+export const Modulo = Named('Modulo', 'Un módulo', {
+  id: Type.Integer({ description: 'Id del módulo', examples: [16] }),
+  strNombreModulo: Type.String({
+    description: 'Nombre del módulo, en mayúsculas',
+    examples: ['VENTAS'],
+  }),
+})
 export type Modulo = Static<typeof Modulo>
 
 export const ModuloFiltro = Type.Object({ page: PageNumber, search: Search })
@@ -34,7 +40,13 @@ const hasAtMostInUpperCase: Constraint = {
 /** The name of a module, which is kept in upper case. */
 const NombreDeModulo = decoded(
   field<string>(
-    { type: 'string', minLength: 1, maxLength: MAX_NOMBRE, examples: ['INVENTARIO'] },
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_NOMBRE,
+      description: 'Nombre del módulo, único; se guarda en mayúsculas',
+      examples: ['INVENTARIO'],
+    },
     [truthy, ...textConstraints(MAX_NOMBRE), hasAtMostInUpperCase],
     {
       missing: OBLIGATORIO,
@@ -45,6 +57,8 @@ const NombreDeModulo = decoded(
   (value) => value.toUpperCase(),
 )
 
-export const ModuloEnviado = Named('ModuloEnviado', { strNombreModulo: NombreDeModulo })
+export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
+  strNombreModulo: NombreDeModulo,
+})
 
 export const ModuloParams = Type.Object({ id: PathId('ID de módulo inválido.', 'Id del módulo') })

@@ -46,7 +46,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     schema: {
       operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
-      response: { 200: Success(Type.Array(PerfilBreve)) },
+      response: { 200: Success(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
     },
     handler: async () => success(await listBreves(undefined)),
   })

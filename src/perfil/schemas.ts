@@ -3,14 +3,20 @@ import { Named } from '../http/envelopes.js'
 import { Bool, Omissible, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
 
 /** A profile (contract, section 2.2). */
-export const Perfil = Named('Perfil', {
-  id: Type.Integer(),
-  strNombrePerfil: Type.String(),
-  bitAdministrador: Type.Boolean(),
+export const Perfil = Named('Perfil', 'Un perfil', {
+  id: Type.Integer({ description: 'Id del perfil', examples: [3] }),
+  strNombrePerfil: Type.String({ description: 'Nombre del perfil', examples: ['Ventas'] }),
+  bitAdministrador: Type.Boolean({
+    description: 'Si el perfil es de administrador y puede hacer todo',
+    examples: [false],
+  }),
 })
 export type Perfil = Static<typeof Perfil>
 
-export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'], { title: 'PerfilBreve' })
+export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'], {
+  title: 'PerfilBreve',
+  description: 'Un perfil, solo con su nombre',
+})
 export type PerfilBreve = Static<typeof PerfilBreve>
 
 export const PerfilFiltro = Type.Object({
@@ -21,19 +27,25 @@ export const PerfilFiltro = Type.Object({
 export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
 
 const nombre = Text({
+  description: 'Nombre del perfil',
   examples: ['Recursos humanos'],
   messages: { missing: 'El nombre es obligatorio' },
 })
 
-export const PerfilNuevo = Named('PerfilNuevo', {
+export const PerfilNuevo = Named('PerfilNuevo', 'El perfil que se crea', {
   strNombrePerfil: nombre,
-  bitAdministrador: Omissible(Bool('Si falta: false')),
+  bitAdministrador: Omissible(
+    Bool('Si el perfil es de administrador y recibe todos los permisos. Si falta: false'),
+  ),
 })
 export type PerfilNuevo = StaticDecode<typeof PerfilNuevo>
 
-export const PerfilEditado = Named('PerfilEditado', {
+export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a los del perfil', {
   strNombrePerfil: nombre,
-  bitAdministrador: Bool(),
+  bitAdministrador: Bool(
+    'Si el perfil es de administrador. Un valor nuevo sustituye sus permisos: ' +
+      'true los da todos, false los quita todos',
+  ),
 })
 export type PerfilEditado = StaticDecode<typeof PerfilEditado>
 

@@ -140,7 +140,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: Success(Type.Array(Permiso)) },
+      response: { 200: Success(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
     },
     handler: async ({ params }) => success(await listPermisosByPerfil(sql, params.idPerfil)),
   })

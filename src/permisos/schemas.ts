@@ -1,81 +1,113 @@
 import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
 import { isBoolean } from '../http/constraints.js'
-import { Named } from '../http/envelopes.js'
+import { Done, Named } from '../http/envelopes.js'
 import { Failure } from '../http/failures.js'
 import { decoded, field, Id, List, Omissible, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
-/** The five flags of a permission record. */
-const flags = <T extends TSchema>(flag: T) => ({
-  bitAgregar: flag,
-  bitEditar: flag,
-  bitConsulta: flag,
-  bitEliminar: flag,
-  bitDetalle: flag,
+/** The five flags of a permission record, each made by `flag` from its description. */
+const flags = <T extends TSchema>(flag: (description: string) => T) => ({
+  bitAgregar: flag('Si puede agregar registros en el módulo'),
+  bitEditar: flag('Si puede editar los registros del módulo'),
+  bitConsulta: flag('Si puede consultar y listar los registros del módulo'),
+  bitEliminar: flag('Si puede eliminar registros del módulo'),
+  bitDetalle: flag('Si puede ver el detalle de un registro del módulo'),
 })
-const storedFlags = flags(Type.Boolean())
+const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
+
+const ID = { description: 'Id del permiso', examples: [12] }
+const ID_PERFIL = { description: 'Id del perfil que tiene el permiso', examples: [3] }
+const ID_MODULO = { description: 'Id del módulo del permiso', examples: [16] }
+const NOMBRE_PERFIL = { description: 'Nombre del perfil', examples: ['Ventas'] }
+const NOMBRE_MODULO = { description: 'Nombre del módulo', examples: ['VENTAS'] }
 
 /** What a flag may be on the wire; everything but `true` stands for false. */
 const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
 
-const Flag = Omissible(
-  decoded(
-    field<boolean>({ type: 'boolean', description: 'Si falta: false' }, [
-      { ...isBoolean, isKept: (value) => FLAG_VALUES.includes(value) },
-    ]),
-    (value) => value === true,
-  ),
-)
+const sentFlag = (description: string) =>
+  Omissible(
+    decoded(
+      field<boolean>({ type: 'boolean', description: `${description}. Si falta: false` }, [
+        { ...isBoolean, isKept: (value) => FLAG_VALUES.includes(value) },
+      ]),
+      (value) => value === true,
+    ),
+  )
 
 /** A permission record (contract, section 2.4). */
-export const Permiso = Named('Permiso', {
-  id: Type.Integer(),
-  idPerfil: Type.Integer(),
-  idModulo: Type.Integer(),
+export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un módulo', {
+  id: Type.Integer(ID),
+  idPerfil: Type.Integer(ID_PERFIL),
+  idModulo: Type.Integer(ID_MODULO),
   ...storedFlags,
 })
 export type Permiso = Static<typeof Permiso>
 
 /** A permission record with the names it stands for (contract, section 2.6). */
-export const PermisoConNombres = Named('PermisoConNombres', {
-  id: Type.Integer(),
-  idPerfil: Type.Integer(),
-  idModulo: Type.Integer(),
-  nombrePerfil: Type.String(),
-  nombreModulo: Type.String(),
-  ...storedFlags,
-})
+export const PermisoConNombres = Named(
+  'PermisoConNombres',
+  'Un permiso con los nombres de perfil y módulo',
+  {
+    id: Type.Integer(ID),
+    idPerfil: Type.Integer(ID_PERFIL),
+    idModulo: Type.Integer(ID_MODULO),
+    nombrePerfil: Type.String(NOMBRE_PERFIL),
+    nombreModulo: Type.String(NOMBRE_MODULO),
+    ...storedFlags,
+  },
+)
 export type PermisoConNombres = Static<typeof PermisoConNombres>
 
 /** What a profile may do in one module (contract, section 2.5). */
-export const PermisosAccion = Named('PermisosAccion', {
-  nombreModulo: Type.String(),
+export const PermisosAccion = Named('PermisosAccion', 'Las acciones permitidas en un módulo', {
+  nombreModulo: Type.String(NOMBRE_MODULO),
   ...storedFlags,
 })
 export type PermisosAccion = Static<typeof PermisosAccion>
 
+const MAPA: Record<string, PermisosAccion> = {
+  VENTAS: {
+    nombreModulo: 'VENTAS',
+    bitAgregar: true,
+    bitEditar: true,
+    bitConsulta: true,
+    bitEliminar: false,
+    bitDetalle: true,
+  },
+}
+
 /** The permission map: one PermisosAccion by module name. */
-export const MapaDePermisos = Named('MapaDePermisos', {
-  success: Type.Literal(true),
+export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
+  success: Done(true),
   permisos: Type.Unsafe<Record<string, PermisosAccion>>(
-    Type.Object({}, { additionalProperties: PermisosAccion }),
+    Type.Object(
+      {},
+      {
+        additionalProperties: PermisosAccion,
+        description: 'Las acciones permitidas, por nombre de módulo. Sin clave no hay permiso',
+        examples: [MAPA],
+      },
+    ),
   ),
 })
 
 /** The answer to a client that has the present map. */
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
-export const PermisoEnviado = Named('PermisoEnviado', {
-  idPerfil: Id(obligatorio),
-  idModulo: Id(obligatorio),
-  ...flags(Flag),
+export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
+  idPerfil: Id(obligatorio, ID_PERFIL.description),
+  idModulo: Id(obligatorio, ID_MODULO.description),
+  ...flags(sentFlag),
 })
 export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Named('EntradaDeMatriz', { idModulo: Id(), ...flags(Flag) })
+export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
+  idModulo: Id({}, ID_MODULO.description),
+  ...flags(sentFlag),
+})
 export type Entrada = StaticDecode<typeof Entrada>
 
 /** The largest body of a request that replaces a matrix, in bytes. */
@@ -83,9 +115,15 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
 /** The most entries of a matrix: with all five flags written out, the body has room for no more. */
 const MAX_ENTRADAS = 10_000
 
-export const Matriz = Named('Matriz', {
-  idPerfil: Id({ missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO }),
-  permisos: Omissible(List(Entrada, MAX_ENTRADAS, () => new Failure('conflict'))),
+export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
+  idPerfil: Id(
+    { missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO },
+    'Id del perfil cuyos permisos se sustituyen',
+  ),
+  permisos: Omissible({
+    ...List(Entrada, MAX_ENTRADAS, () => new Failure('conflict')),
+    description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
+  }),
 })
 
 export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido', 'Id del permiso') })

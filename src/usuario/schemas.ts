@@ -15,29 +15,48 @@ import {
   Text,
 } from '../http/fields.js'
 
+// What the document says of the fields that both a request and an answer have.
+const NOMBRE = {
+  description: 'Nombre de usuario, único sin distinguir mayúsculas',
+  examples: ['ana'],
+}
+const ID_PERFIL = { description: 'Id del perfil del usuario', examples: [3] }
+const CORREO = {
+  description: 'Correo electrónico, único sin distinguir mayúsculas',
+  examples: ['ana@ejemplo.com'],
+}
+const CELULAR = { description: 'Número de celular', examples: ['5512345678'] }
+const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
+
 /** An email address. */
-export const Email = field<string>(
-  { type: 'string', format: 'email', maxLength: 255, examples: ['ana@ejemplo.com'] },
-  [...textConstraints(255), isEmail],
-)
+export const Email = field<string>({ type: 'string', format: 'email', maxLength: 255, ...CORREO }, [
+  ...textConstraints(255),
+  isEmail,
+])
 
 /** A user, with the hash of the password (contract, section 2.1). */
-export const Usuario = Named('Usuario', {
-  id: Type.Integer(),
-  strNombreUsuario: Type.String(),
-  idPerfil: Type.Integer(),
-  strPwd: Type.String({ description: 'Hash bcrypt de la contraseña' }),
-  strCorreo: Type.String(),
-  strNumeroCelular: NullableText(),
-  idEstadoUsuario: Type.Boolean(),
-  imagenUrl: NullableText(),
+export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
+  id: Type.Integer({ description: 'Id del usuario', examples: [7] }),
+  strNombreUsuario: Type.String(NOMBRE),
+  idPerfil: Type.Integer(ID_PERFIL),
+  strPwd: Type.String({
+    description: 'Hash bcrypt de la contraseña',
+    examples: ['$2b$10$abcdefghijklmnopqrstuuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0'],
+  }),
+  strCorreo: Type.String(CORREO),
+  strNumeroCelular: NullableText(CELULAR),
+  idEstadoUsuario: Type.Boolean({ description: ACTIVO, examples: [true] }),
+  imagenUrl: NullableText({
+    description: 'Dirección de la imagen; null si no tiene',
+    examples: ['https://imagenes.ejemplo.com/ana.png'],
+  }),
 })
 export type Usuario = Static<typeof Usuario>
 
 /** A user without the hash, with the name of the profile. */
-export const UsuarioVisto = Named('UsuarioVisto', {
+export const UsuarioVisto = Named('UsuarioVisto', 'Un usuario, como se lista y se consulta', {
   ...Type.Omit(Usuario, ['strPwd']).properties,
-  nombrePerfil: Type.String(),
+  nombrePerfil: Type.String({ description: 'Nombre del perfil', examples: ['Ventas'] }),
 })
 export type UsuarioVisto = Static<typeof UsuarioVisto>
 
@@ -58,7 +77,11 @@ const orEmpty = (constraint: Constraint): Constraint => ({
 /** A password on an update, where the empty text leaves the one there is. */
 const PasswordNuevo = decoded(
   field<string>(
-    { type: 'string', format: 'password' },
+    {
+      type: 'string',
+      format: 'password',
+      description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
+    },
     PASSWORD_CONSTRAINTS.map((constraint) => orEmpty(constraint)),
   ),
   (value) => value || undefined,
@@ -85,37 +108,44 @@ const isWholeImage: Constraint = {
 
 /** A whole image as a base64 data URI; the empty text counts as omitted. */
 const Imagen = decoded(
-  field<string>({ type: 'string', examples: ['data:image/png;base64,iVBORw0KGgo='] }, [
-    isText,
-    orEmpty(isDataImage),
-    orEmpty(isWholeImage),
-  ]),
+  field<string>(
+    {
+      type: 'string',
+      description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
+      examples: ['data:image/png;base64,iVBORw0KGgo='],
+    },
+    [isText, orEmpty(isDataImage), orEmpty(isWholeImage)],
+  ),
   (value) => value || undefined,
 )
 
 /** In lines or not, padded or not: both are usual, and the image host takes them. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
-export const UsuarioNuevo = Named('UsuarioNuevo', {
-  strNombreUsuario: Text({ visible: true, examples: ['ana'] }),
-  idPerfil: Id(),
+export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
+  strNombreUsuario: Text({ visible: true, ...NOMBRE }),
+  idPerfil: Id({}, ID_PERFIL.description),
   strPwd: Password,
   strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ blank: true, examples: ['5512345678'] })),
-  idEstadoUsuario: Omissible(Bool('Si falta: true')),
+  strNumeroCelular: Omissible(Text({ blank: true, ...CELULAR })),
+  idEstadoUsuario: Omissible(Bool(`${ACTIVO}. Si falta: true`)),
   imagenBase64: Omissible(Imagen),
 })
 export type UsuarioNuevo = StaticDecode<typeof UsuarioNuevo>
 
-export const UsuarioEditado = Named('UsuarioEditado', {
-  strNombreUsuario: Text({ visible: true, examples: ['ana'] }),
-  idPerfil: Id(),
-  strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ blank: true, examples: ['5512345678'] })),
-  idEstadoUsuario: Bool(),
-  strPwd: Omissible(PasswordNuevo),
-  imagenBase64: Omissible(Imagen),
-})
+export const UsuarioEditado = Named(
+  'UsuarioEditado',
+  'Los datos que sustituyen a los del usuario',
+  {
+    strNombreUsuario: Text({ visible: true, ...NOMBRE }),
+    idPerfil: Id({}, ID_PERFIL.description),
+    strCorreo: Email,
+    strNumeroCelular: Omissible(Text({ blank: true, ...CELULAR })),
+    idEstadoUsuario: Bool(ACTIVO),
+    strPwd: Omissible(PasswordNuevo),
+    imagenBase64: Omissible(Imagen),
+  },
+)
 export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
 
 export const UsuarioParams = Type.Object({ id: PathId('ID de usuario inválido', 'Id del usuario') })

@@ -92,7 +92,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(banner) ?? []
     const { token } = (await login(user, password)).body
     const { body } = await call('GET', '/api/modulo/list', undefined, token)
-    expect(body.data).toHaveLength(16)
+    expect(body.data).toHaveLength(19)
     const [, docs = ''] = /documentation +(\S+)/.exec(banner) ?? []
     expect((await fetch(docs)).status).toBe(200)
     const { Login } = (await call('GET', '/docs/json')).body.components.schemas
@@ -135,12 +135,18 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   it.each([
     ['is taken', `${PORT}`],
     ['for the images is taken', `${PORT - 1}`],
-    ['is not a number', 'abc'],
-    ['is too large', '65535'],
-    ['is 0', '0'],
   ])('names PORT and HOST when the port %s', async (_, port) => {
-    expect(await failure({ PORT: port })).toMatch(/^.*(address|port).*\nPORT and HOST .*\n$/)
+    expect(await failure({ PORT: port })).toMatch(/^.*address.*\nPORT and HOST .*\n$/)
   })
+
+  it.each(['abc', '65535', '0', '-1', '3e3'])(
+    'says what PORT must be instead of %s',
+    async (port) => {
+      const [said, hint] = (await failure({ PORT: port })).split('\n')
+      expect(said).toBe(`PORT=${port} is no port: it must be a number from 1 to 65534.`)
+      expect(hint).toMatch(/^PORT and HOST /)
+    },
+  )
 
   it('keeps data, images and sessions after a stop and after a kill', async () => {
     const { token } = (await login('admin', 'llavero-admin')).body
@@ -153,6 +159,8 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     }
     const { imagenUrl } = (await call('POST', '/api/usuario', usuario, token)).body.data
     expect(await stop('SIGINT')).toBe(0)
+    expect(banner).toMatch(/^administrator +admin \/ llavero-admin$/m)
+    expect(banner).toMatch(/^sample users +supervisora, consulta \/ llavero-muestra$/m)
     await expect(fetch(imagenUrl)).rejects.toThrow()
     expect(existsSync(join(project, '.llavero/postgres/data/postmaster.pid'))).toBe(false)
 
@@ -164,6 +172,33 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     const image = await fetch(imagenUrl)
     expect(image.headers.get('content-type')).toBe('image/png')
     expect(Buffer.from(await image.arrayBuffer()).toString('base64')).toBe(PNG.split(',')[1])
+  })
+
+  it('prints only the names and passwords with which somebody can still log in', async () => {
+    const { token } = (await login('admin', 'llavero-admin')).body
+    const change = async (id: number, strNombreUsuario: string, idPerfil: number) => {
+      const strCorreo = `${strNombreUsuario}@ejemplo.com`
+      const usuario = {
+        strNombreUsuario,
+        idPerfil,
+        strCorreo,
+        strPwd: 'otra',
+        idEstadoUsuario: true,
+      }
+      const { body } = await call('PUT', `/api/usuario/${id}`, usuario, token)
+      expect(body.data).toMatchObject({ strNombreUsuario })
+    }
+    const { body } = await call('GET', '/api/usuario?search=supervisora', undefined, token)
+    const [{ id, idPerfil }] = body.data
+    await change(id, 'supervisora', idPerfil)
+    await change(1, 'admin', 1)
+    expect(await stop('SIGTERM')).toBe(0)
+
+    await start()
+    expect(banner).toMatch(
+      /^administrator +changed since the first start \(was admin \/ llavero-admin\)$/m,
+    )
+    expect(banner).toMatch(/^sample users +consulta \/ llavero-muestra$/m)
   })
 
   it('names the wrong variable, or the folder to delete when PostgreSQL does not start', async () => {

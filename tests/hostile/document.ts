@@ -32,13 +32,21 @@ export interface Operation {
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
+/** The same value of an OpenAPI document with every reference replaced by what it refers to. */
+export function resolve(value: unknown, document: any): any {
+  const target = ($ref: string) =>
+    $ref
+      .split('/')
+      .slice(1)
+      .reduce((parent, key) => parent[key], document)
+  return JSON.parse(JSON.stringify(value), (_key, inner) =>
+    inner?.$ref ? resolve(target(inner.$ref), document) : inner,
+  )
+}
+
 /** The operations of an OpenAPI document, each with validators that take no undeclared key. */
-export function operationsOf({ paths, components }: any): Operation[] {
-  const resolved = (schema: any): any =>
-    JSON.parse(JSON.stringify(schema), (_key, value) =>
-      value?.$ref ? resolved(components.schemas[value.$ref.split('/').at(-1)]) : value,
-    )
-  return Object.entries<any>(resolved(paths)).flatMap(([path, item]) =>
+export function operationsOf(document: any): Operation[] {
+  return Object.entries<any>(resolve(document.paths, document)).flatMap(([path, item]) =>
     Object.entries<any>(item).map(([method, operation]) => ({
       name: `${method.toUpperCase()} ${path}`,
       methods: method === 'get' ? ['GET', 'GET', 'GET', 'HEAD'] : [method.toUpperCase()],
