@@ -7,7 +7,6 @@ import { SECRETS } from './service.js'
 
 /** The most characters of a cell: more of them do not fit into the width of a page. */
 const MAX_CELL = 160
-const LANGUAGES = ['sh', 'js', 'ts', 'sql', 'json', 'text', 'mermaid', 'nginx', 'yaml']
 
 /** The programs that a command begins with. */
 const PROGRAMS =
@@ -113,7 +112,7 @@ it('no cell of a table has a command in it, which a reader could not copy', () =
 it('every fence names its language, and only what can be run has an output below it', () => {
   for (const { name, fences } of documents) {
     for (const [index, { language, role }] of fences.entries()) {
-      expect({ name, language }).toEqual({ name, language: expect.toBeOneOf(LANGUAGES) })
+      expect({ name, language }).toEqual({ name, language: expect.stringMatching(/^[a-z]+$/) })
       expect({ name, role }).toEqual({ name, role: expect.toBeOneOf(['', 'run', 'output']) })
       if (role === 'run') expect(['sh', 'js']).toContain(language)
       if (role === 'output') expect(fences[index - 1]).toMatchObject({ role: 'run' })
