@@ -1,0 +1,128 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { loadConfig } from '../src/config.js'
+import { cells, type Document, readDocuments } from './markdown.js'
+import { SECRETS } from './service.js'
+
+/** The most characters of a cell: more of them do not fit into the width of a page. */
+const MAX_CELL = 160
+
+/** The programs that a command begins with. */
+const PROGRAMS =
+  'bash caddy cat cd cp createdb curl docker dropdb git grep haproxy jq kubectl nginx node npm npx ' +
+  'openssl pg_dump pg_restore promtool psql rm sed sh sudo systemctl'
+
+const documents = await readDocuments()
+
+function find(name: string): Document {
+  const document = documents.find((each) => each.name === name)
+  if (!document) throw new Error(`there is no ${name}`)
+  return document
+}
+
+/** What the first cell of each row of a document's tables has in backticks, and nothing beside it. */
+const rowsOf = ({ lines }: Document) =>
+  lines.flatMap((line) => /^`([^`]+)`$/.exec(cells(line)[0] ?? '')?.[1] ?? [])
+
+/** The anchors of a document's headings, as GitHub and GitLab make them. */
+function anchorsOf({ lines }: Document) {
+  const anchors: string[] = []
+  for (const line of lines) {
+    const [, heading] = /^#+ (.+)$/.exec(line) ?? []
+    if (heading === undefined) continue
+    const words = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    const anchor = words.trim().replaceAll(' ', '-')
+    const equal = anchors.filter((other) => other.replace(/-\d+$/, '') === anchor).length
+    anchors.push(equal === 0 ? anchor : `${anchor}-${equal}`)
+  }
+  return anchors
+}
+
+/** The links of a document that lead to another place of the repository. */
+const linksOf = ({ lines }: Document) =>
+  [...lines.join('\n').matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+
+/** The file that a link leads to, as a path from the root, and the anchor in it. */
+function resolveLink(from: string, link: string) {
+  const { pathname, hash } = new URL(link, `file:///${from}`)
+  return { path: decodeURIComponent(pathname.slice(1)), anchor: decodeURIComponent(hash.slice(1)) }
+}
+
+function isReachable(from: string, link: string) {
+  const { path, anchor } = resolveLink(from, link)
+  if (!existsSync(new URL(`../${path}`, import.meta.url))) return false
+  const target = documents.find(({ name }) => name === path)
+  return anchor === '' || (target !== undefined && anchorsOf(target).includes(anchor))
+}
+
+it('every link within the repository leads to a file, and its anchor to a heading', () => {
+  const broken = documents.flatMap((document) =>
+    linksOf(document)
+      .filter((link) => !isReachable(document.name, link))
+      .map((link) => `${document.name}: ${link}`),
+  )
+  expect(broken).toEqual([])
+})
+
+it('README links to every other document', () => {
+  const readme = find('README.md')
+  const linked = linksOf(readme).map((link) => resolveLink(readme.name, link).path)
+  const others = documents.map(({ name }) => name).filter((name) => name !== 'README.md')
+  expect(others.filter((name) => !linked.includes(name))).toEqual([])
+})
+
+it('README has one row for each operation of the API', async () => {
+  const snapshot = await readFile(new URL('openapi.snap', import.meta.url), 'utf8')
+  const paths = Object.entries<object>(JSON.parse(snapshot).paths)
+  const operations = paths.flatMap(([path, item]) =>
+    Object.keys(item).map(
+      (method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
+    ),
+  )
+  const rows = rowsOf(find('README.md')).filter((row) => row.includes(' /api/'))
+  expect(rows.toSorted()).toEqual(operations.toSorted())
+})
+
+it('no cell of a table has more than 160 characters', () => {
+  const long = documents.flatMap(({ name, lines }) =>
+    lines
+      .flatMap(cells)
+      .filter((cell) => cell.length > MAX_CELL)
+      .map((cell) => `${name}: ${cell}`),
+  )
+  expect(long).toEqual([])
+})
+
+it('no cell of a table has a command in it, which a reader could not copy', () => {
+  const programs = PROGRAMS.replaceAll(' ', '|')
+  // Variables may stand before the program: `PORT=4000 npm run dev`.
+  const command = new RegExp(`\`(\\$ )?([A-Z_]+=\\S* )*(${programs}|deploy/\\S+) [^\`]+\``)
+  const found = documents.flatMap(({ name, lines }) =>
+    lines
+      .flatMap(cells)
+      .filter((cell) => command.test(cell))
+      .map((cell) => `${name}: ${cell}`),
+  )
+  expect(found).toEqual([])
+})
+
+it('every fence names its language, and only what can be run has an output below it', () => {
+  for (const { name, fences } of documents) {
+    for (const [index, { language, role }] of fences.entries()) {
+      expect({ name, language }).toEqual({ name, language: expect.stringMatching(/^[a-z]+$/) })
+      expect({ name, role }).toEqual({ name, role: expect.toBeOneOf(['', 'run', 'output']) })
+      if (role === 'run') expect(['sh', 'js']).toContain(language)
+      if (role === 'output') expect(fences[index - 1]).toMatchObject({ role: 'run' })
+    }
+  }
+})
+
+it('docs/configuration.md has one row for each variable of the environment', () => {
+  const DATABASE_URL = 'postgres://user@host/database'
+  const variables = Object.keys(loadConfig({ ...SECRETS, DATABASE_URL }))
+  const rows = rowsOf(find('docs/configuration.md')).filter((row) => /^[A-Z_]+$/.test(row))
+  expect(rows.toSorted()).toEqual(variables.toSorted())
+})

@@ -1,0 +1,56 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+const ROOT = new URL('../', import.meta.url)
+
+/** A block of text between two lines of three backticks. */
+export interface Fence {
+  /** The word after the opening backticks: `sh`, `json`, `mermaid`. */
+  language: string
+  /** The second word: `run` for what the tests run, `output` for what it prints; else ''. */
+  role: string
+  text: string
+}
+
+export interface Document {
+  /** The path from the root of the repository. */
+  name: string
+  fences: Fence[]
+  /** All lines outside of the fences. */
+  lines: string[]
+}
+
+/** Reads README.md, docs/ and the other documents of the repository. */
+export async function readDocuments(): Promise<Document[]> {
+  const docs = await readdir(new URL('docs/', ROOT))
+  const names = ['README.md', 'sql/README.md', ...docs.map((name) => `docs/${name}`)]
+  return Promise.all(names.filter((name) => name.endsWith('.md')).map(readDocument))
+}
+
+async function readDocument(name: string): Promise<Document> {
+  const text = await readFile(new URL(name, ROOT), 'utf8')
+  const fences: Fence[] = []
+  const lines: string[] = []
+  let open: Fence | undefined
+  for (const line of text.split('\n')) {
+    const [, info] = /^```(.*)$/.exec(line) ?? []
+    if (open && info === undefined) open.text += `${line}\n`
+    else if (open) open = undefined
+    else if (info === undefined) lines.push(line)
+    else {
+      const [language = '', role = ''] = info.split(' ')
+      open = { language, role, text: '' }
+      fences.push(open)
+    }
+  }
+  if (open) throw new Error(`${name}: a fence is not closed`)
+  return { name, fences, lines }
+}
+
+/** The cells of a table's row, as they are written; none for any other line. */
+export const cells = (line: string) =>
+  line.startsWith('|')
+    ? line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim())
+    : []
