@@ -19,7 +19,7 @@ const MAX_TEXT = 255
 
 /** An environment variable, and how its value is read. */
 interface Variable<Value> {
-  /** What the variable must be, as the end of a sentence. */
+  /** The requirement for the text, as the end of a sentence that begins with "must be". */
   mustBe: string
   /** Returns the value of a variable with this text; undefined for an invalid text. */
   parse(text: string): Value | undefined
@@ -95,7 +95,7 @@ const VARIABLES = {
   DOCS: choice('true', 'false'),
 }
 
-/** These three variables are set together or not at all. */
+/** Variables of which either all or none are set. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
 type Variables = typeof VARIABLES
@@ -131,7 +131,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
 function missingAdminVariables(env: Record<string, string | undefined>) {
   const missing = ADMIN_VARIABLES.filter((name) => !env[name])
   if (missing.length === ADMIN_VARIABLES.length) return []
-  return missing.map((name) => `${name} is missing: ${ADMIN_VARIABLES.join(', ')} go together`)
+  const together = `${ADMIN_VARIABLES.join(', ')} go together`
+  return missing.map((name) => `${name} is missing: ${together}`)
 }
 
 function wholeNumber(mustBe: string, min: number, max: number, preset: number) {
@@ -188,8 +189,15 @@ function parseCloudinaryUrl(text: string) {
   const url = text.startsWith('cloudinary://') ? parseUrl(text, 'cloudinary:') : undefined
   if (!url?.hostname || !url.username || !url.password) return undefined
   const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
-  if (uploadPrefix !== undefined && !parseUrl(uploadPrefix, 'http:', 'https:')) return undefined
-  return { cloudName: url.hostname, apiKey: url.username, apiSecret: url.password, uploadPrefix }
+  if (uploadPrefix !== undefined && !parseUrl(uploadPrefix, 'http:', 'https:')) {
+    return undefined
+  }
+  return {
+    cloudName: url.hostname,
+    apiKey: url.username,
+    apiSecret: url.password,
+    uploadPrefix,
+  }
 }
 
 /** Returns the address of the first host, the name of the database, all hosts, and the TLS mode. */
@@ -200,13 +208,18 @@ function parseDatabaseUrl(text: string) {
   const urls = hosts.split(',').map((host) => parseUrl(`${head}${host}${tail}`, scheme))
   const [url] = urls
   if (!url || !urls.every((each) => each?.hostname)) return undefined
-  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
-  if (user === undefined || password === undefined || database === undefined) return undefined
+  const database = decode(url.pathname.slice(1))
+  const isDecodable = [decode(url.username), decode(url.password), database].every(
+    (part) => part !== undefined,
+  )
+  if (!isDecodable || database === undefined) return undefined
 
   const tls = parseSslMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl'))
   if (!tls) return undefined
   // The service begins TLS and looks for the primary itself, so the driver must not.
-  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) url.searchParams.delete(name)
+  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
+    url.searchParams.delete(name)
+  }
   return {
     url: url.href,
     database,

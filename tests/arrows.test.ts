@@ -8,7 +8,7 @@ const LEVELS = [
   ['dev'],
   ['server'],
   ['app'],
-  ['usuario', 'perfil', 'modulo', 'permisos'],
+  ['usuario', 'perfil', 'modulo', 'permisos', 'examples'],
   ['auth'],
   ['http', 'database'],
 ]

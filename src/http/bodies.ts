@@ -10,10 +10,10 @@ const FREE_SIZE = 1024 * 1024
 const MAX_VALUES = 1000
 
 /**
- * Lets the application read bodies of the type `application/json`, and of no other type. An empty
- * body counts as none. The Failures are `tooLarge` for more bytes than the route's `bodyLimit` or for
- * more than MAX_VALUES values in a body above FREE_SIZE, `noJson` for malformed JSON, and
- * `unreadable` when the client goes before it has sent everything.
+ * Makes the application read JSON bodies and refuse all other types. An empty body counts as none.
+ * Throws the Failures `tooLarge` for more bytes than the `bodyLimit` of the route, or for more than
+ * MAX_VALUES values in a body above FREE_SIZE; `noJson` for malformed JSON; and `unreadable` when the
+ * client goes before it has sent the whole body.
  */
 export function parseJsonBodies(app: FastifyInstance) {
   app.removeAllContentTypeParsers()
@@ -26,7 +26,8 @@ async function parseBody({ headers, routeOptions }: FastifyRequest, payload: Rea
   const body = await readBody(payload, bodyLimit)
   if (body.length === 0) return undefined
   // A large body of many small values keeps the parser busy for seconds; one of long texts does not.
-  if (body.length > FREE_SIZE && mostValues(body) > MAX_VALUES) throw new Failure('tooLarge')
+  const hasManyValues = body.length > FREE_SIZE && mostValues(body) > MAX_VALUES
+  if (hasManyValues) throw new Failure('tooLarge')
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -65,8 +66,8 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
 }
 
 /**
- * Returns a buffer for at least `needed` bytes that begins with the first `length` bytes of `buffer`.
- * Its size doubles each time, up to `limit`, so that few bytes are copied more than twice.
+ * Returns a buffer of at least `needed` bytes that begins with the first `length` bytes of `buffer`.
+ * The size at least doubles, up to `limit`: enlarging for each piece would copy the body each time.
  */
 function withRoom(buffer: Buffer, length: number, needed: number, limit: number) {
   if (needed <= buffer.length) return buffer

@@ -5,7 +5,7 @@
 export interface Constraint {
   /** The key under which a field can give another message for the constraint. */
   readonly name: string
-  /** Whether `value` keeps the constraint. It keeps all earlier constraints of the field. */
+  /** Whether `value`, which keeps all earlier constraints of the field, keeps this one. */
   isKept(value: unknown): boolean
   /** The message for a client whose value for `field` breaks the constraint. */
   message(field: string): string
@@ -30,7 +30,10 @@ export const requiredAndNotEmpty: Constraint = {
 /** The same as `required`, except that a text of white space alone counts as missing. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
-  isKept: (value) => required.isKept(value) && !(typeof value === 'string' && value.trim() === ''),
+  isKept: (value) => {
+    const isBlank = typeof value === 'string' && value.trim() === ''
+    return required.isKept(value) && !isBlank
+  },
 }
 
 export const isBoolean: Constraint = {

@@ -21,8 +21,8 @@ const IDLE_GRACE = 2000
  * open gets one more answer, with `Connection: close`; if no request comes, it is closed after
  * IDLE_GRACE.
  *
- * Without this hook Node closes idle connections at the same moment as it refuses new ones. A request
- * that is on its way then is lost, and a proxy must not repeat a POST
+ * Node by itself closes idle connections at the moment when it refuses new ones. A request that is on
+ * its way then is lost, and a proxy must not repeat a POST
  * (https://github.com/nodejs/node/issues/60617). The close of `net.Server` refuses new connections
  * and leaves the open ones alone. After the hook Fastify calls the close of `http.Server`, which
  * closes the idle ones as well and waits for the requests in flight.

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
  */
 type WithOwnText = 'invalid' | 'malformed'
 
-/** Kinds of failure whose text may be given there. Without one the text of the route is sent. */
+/** Kinds of failure whose text may be given there. Otherwise the text of the route is sent. */
 type WithEitherText = 'unauthenticated' | 'conflict'
 
 /** Kinds of failure whose text is always that of the route, or else the usual one. */
@@ -23,7 +23,7 @@ type WithRouteText =
   | 'unavailable'
   | 'unexpected'
 
-/** What can go wrong, in the application's words. */
+/** The kinds of failure. They know nothing of HTTP. */
 export type FailureCode = WithOwnText | WithEitherText | WithRouteText
 
 /** The kind of a failure, its text for the client in Spanish, and its cause for the log. */
@@ -33,8 +33,8 @@ export type FailureArguments =
   | [code: WithRouteText, text?: undefined, options?: ErrorOptions]
 
 /**
- * What a request fails with. Whoever throws it knows neither the status nor the body of the answer:
- * the route declares them in `config.failures`.
+ * The reason why a request fails. The code that throws a Failure decides neither the status nor the
+ * body of the answer: the route declares both in `config.failures`.
  */
 export class Failure extends Error {
   readonly code: FailureCode
@@ -80,7 +80,7 @@ declare module 'fastify' {
     failures?: FailureAnswers
   }
   interface FastifyRequest {
-    /** What the request has failed with; null otherwise. */
+    /** The Failure of the request; null while it has none. */
     failure: Failure | null
   }
 }
@@ -142,17 +142,24 @@ const RETRY_AFTER = 5
 /** Answers every Failure of the application as its route declares it in `config.failures`. */
 export function answerFailures(app: FastifyInstance) {
   app.decorateRequest('failure', null)
-  app.setErrorHandler((error, request, reply) => sendFailure(toFailure(error), request, reply))
-  app.setNotFoundHandler((request, reply) => sendFailure(new Failure('notFound'), request, reply))
+  app.setErrorHandler((error, request, reply) => {
+    return sendFailure(toFailure(error), request, reply)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    return sendFailure(new Failure('notFound'), request, reply)
+  })
 }
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
+  const { code, cause } = failure
   const { status, body } = renderFailure(failure, request.routeOptions.config?.failures)
   request.failure = failure
+
+  if (code === 'unexpected') request.log.error({ err: cause }, 'unexpected failure')
+  else if (cause) request.log.warn({ err: cause }, code)
+
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  if (failure.code === 'busy') reply.header('retry-after', RETRY_AFTER)
-  if (failure.code === 'unexpected') request.log.error({ err: failure.cause }, 'unexpected failure')
-  else if (failure.cause) request.log.warn({ err: failure.cause }, failure.code)
+  if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
   return reply.code(status).send(body)
 }
 

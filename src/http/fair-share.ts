@@ -1,6 +1,6 @@
 import { Failure } from './failures.js'
 
-/** The connection of a request. It closes when the client goes. */
+/** The connection of a request, which closes when the client goes. */
 interface Client {
   destroyed: boolean
   once(event: 'close', listener: () => void): unknown

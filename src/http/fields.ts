@@ -34,10 +34,10 @@ type FieldSchema = TSchema & {
   [CONSTRAINTS]?: { constraints: readonly Constraint[]; messages: Messages }
 }
 
-TypeRegistry.Set<FieldSchema>(
-  'Field',
-  (schema, value) => brokenConstraint(constraintsOf(schema).constraints, value) === undefined,
-)
+TypeRegistry.Set<FieldSchema>('Field', (schema, value) => {
+  const { constraints } = constraintsOf(schema)
+  return brokenConstraint(constraints, value) === undefined
+})
 
 const constraintsOf = (schema: FieldSchema) =>
   schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
@@ -51,7 +51,11 @@ export function field<T>(
   constraints: readonly Constraint[],
   messages: Messages = {},
 ) {
-  return Type.Unsafe<T>({ ...wire, [Kind]: 'Field', [CONSTRAINTS]: { constraints, messages } })
+  return Type.Unsafe<T>({
+    ...wire,
+    [Kind]: 'Field',
+    [CONSTRAINTS]: { constraints, messages },
+  })
 }
 
 /** Returns the same field. Handlers get what `decode` returns for the value on the wire. */
@@ -107,8 +111,10 @@ export const PathId = (message: string, description: string) =>
 const TOO_LONG = Symbol('too long')
 
 /** A list of objects. A list of more than `maxItems` objects is the Failure that `tooLong` returns. */
-export const List = <T extends TObject>(items: T, maxItems: number, tooLong: () => Failure) =>
-  Type.Array(items, { maxItems, [TOO_LONG]: tooLong } as ArrayOptions)
+export function List<T extends TObject>(items: T, maxItems: number, tooLong: () => Failure) {
+  const options: ArrayOptions = { maxItems }
+  return Type.Array(items, { ...options, [TOO_LONG]: tooLong })
+}
 
 /** Returns the Failure for a list with too many objects; undefined for all other lists. */
 export function checkLength(schema: TSchema, list: unknown[]): Failure | undefined {
@@ -138,7 +144,7 @@ interface TextOptions {
   messages?: Messages
 }
 
-/** A text to be stored, with a largest length. It may be blank only with `blank`. */
+/** A text to be stored, of at most `max` characters, which are blank only with `blank`. */
 export function Text({ max = 255, blank, visible, messages, ...options }: TextOptions = {}) {
   const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, ...options }
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
@@ -168,5 +174,6 @@ export const Search = Type.Optional(
 /** A query parameter that is `true` or `false`. */
 export function QueryBoolean(description: string) {
   const wire = { type: 'string', enum: ['true', 'false'], description }
-  return Type.Optional(decoded(field<string>(wire, [isTrueOrFalse]), (value) => value === 'true'))
+  const schema = field<string>(wire, [isTrueOrFalse])
+  return Type.Optional(decoded(schema, (value) => value === 'true'))
 }

@@ -18,7 +18,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
   const shares = fairShare(maxBytes / 2)
-  /** For each request with a large body, the function that gives back its bytes. */
+  /** The functions that give back the bytes of large bodies, by their requests. */
   const taken = new Map<FastifyRequest, () => void>()
   let bytesTaken = 0
 

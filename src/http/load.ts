@@ -35,7 +35,10 @@ export async function limitLoad(app: FastifyInstance) {
     inFlight.delete(request)
   }
 
-  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY, pressureHandler: refuse })
+  await app.register(underPressure, {
+    maxEventLoopDelay: MAX_LOOP_DELAY,
+    pressureHandler: refuse,
+  })
   app.addHook('onRequest', enter)
   // The body is read between these two hooks, at the pace of the client.
   app.addHook('preParsing', leave)

@@ -8,9 +8,9 @@ export const AUDIT_LEVEL = 35
 export type LogStream = { write(line: string): unknown }
 
 /**
- * Returns the options of the logger. Its lines are JSON. They never have headers, bodies or queries
- * of requests, and of an error only the properties that cannot quote a request or a row. The detail of
- * a database error, for one, quotes the whole row.
+ * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or
+ * queries of requests, and an error is logged without the properties that may quote a request or a
+ * row, like the detail of a database error.
  */
 export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
@@ -25,12 +25,22 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   }
 }
 
-type LoggedError = { [key: string]: unknown; type: string; message: string; stack: string }
+interface LoggedError {
+  [key: string]: unknown
+  type: string
+  message: string
+  stack: string
+}
+
+/** An error with the properties that those of the database have. */
+type DatabaseError = Error & { code?: string; constraint_name?: string }
 
 function serializeError(error: unknown): LoggedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'not an error', stack: '' }
+  if (!(error instanceof Error)) {
+    return { type: typeof error, message: 'not an error', stack: '' }
+  }
+  const { code, constraint_name: constraint } = error as DatabaseError
   const { name, message, stack = '', cause } = error
-  const { code, constraint_name: constraint } = error as { code?: string; constraint_name?: string }
   const inner = cause === undefined ? {} : { cause: serializeError(cause) }
   return { type: name, message, code, constraint, stack, ...inner }
 }
@@ -54,8 +64,8 @@ export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
   app.addHook('onRequest', async (request, reply) => {
     request.clientIp = request.ip
-    // Many requests may wait on one connection, and each of them listens for its end. Without this,
-    // Node warns of a leak at the eleventh listener.
+    // Many requests may wait on one connection, and each of them listens for its end. Node would
+    // warn of a leak at the eleventh listener.
     request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
   })
@@ -65,7 +75,8 @@ export function logRequests(app: FastifyInstance) {
     if (!failure && /^\/(health\/|metrics$)/.test(path)) return
     const ms = Math.round(reply.elapsedTime)
     const status = reply.statusCode
-    log.info({ method, path, status, ms, ip, ...(isAborted && { aborted: true }) }, 'request')
+    const line = { method, path, status, ms, ip }
+    log.info(isAborted ? { ...line, aborted: true } : line, 'request')
   })
 }
 

@@ -90,7 +90,8 @@ export function openOutput({ fd }: { fd: number }): Output {
     }
     hasStopped = false
     if (dropped > 0) {
-      lines = `${JSON.stringify({ level: 40, time: Date.now(), dropped, msg: 'log lines dropped' })}\n`
+      const line = { level: 40, time: Date.now(), dropped, msg: 'log lines dropped' }
+      lines = `${JSON.stringify(line)}\n`
       dropped = 0
       flush()
     }

@@ -44,7 +44,8 @@ export function refuseConnection(
 
   const status = STATUS_BY_CODE[error.code ?? ''] ?? 400
   const reqId = randomUUID()
-  app.log.info({ reqId, status, ip: connection.remoteAddress, reason: error.code }, 'request')
+  const line = { reqId, status, ip: connection.remoteAddress, reason: error.code }
+  app.log.info(line, 'request')
   connection.end(renderAnswer(status, reqId))
   setTimeout(() => connection.destroy(), LINGER).unref()
 }

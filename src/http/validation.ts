@@ -21,7 +21,10 @@ export interface TypeProvider extends FastifyTypeProvider {
 export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
-/** Checks and decodes requests by the schemas of their routes. The path is checked before the body is read. */
+/**
+ * Checks and decodes requests by the schemas of their routes. The path is checked before the body is
+ * read.
+ */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
   app.addHook('onRoute', (route) => {
@@ -36,8 +39,8 @@ export function validateRequests(app: FastifyInstance) {
 }
 
 /**
- * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
- * first invalid field in the order of the schema. Fields for which the contract (section 7) has a
+ * Returns the function that checks and decodes one part of a request. The error is the Failure of
+ * the first invalid field, in the order of the schema. Fields for which the contract (section 7) has a
  * text come first. A field that is `null` counts as missing; in a query an empty text does as well.
  * A body that is not an object counts as an empty one.
  */
@@ -54,11 +57,14 @@ function validator(schema: TObject, part?: string) {
   }
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
+/** The values of fields, by name. */
+type Values = Record<string, unknown>
+
+const isRecord = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the Failure of the first invalid field; fields with a text of the contract come first. */
-function checkFields(schema: TObject, value: Record<string, unknown>): Failure | undefined {
+function checkFields(schema: TObject, value: Values): Failure | undefined {
   const { properties, required = [] } = schema
   const failures: Failure[] = []
 
