@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -239,6 +240,33 @@ it('limits an address even after 5,000 other addresses', async () => {
   // The plugin remembers 5,000 addresses by default.
   for (let n = 0; n < 5100; n++) await from(`10.0.${n >> 8}.${n & 255}`)
   expect(await from('192.0.2.1')).toBe(429)
+})
+
+it('leaves no line of an error for a client that has reset its connection already', async () => {
+  const { app, readLog } = await testApp({ LOGIN_RATE_LIMIT: '1000' })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const request =
+    'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+    'Content-Length: 2\r\n\r\n{}'
+  const isReset = (line: { msg: string; outcome: string; ip?: string }) =>
+    line.msg === 'audit' && line.outcome !== 'done' && line.ip === undefined
+  const lines = () =>
+    readLog()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  for (let n = 0; n < 20; n++) {
+    const client = connect(Number(port), '127.0.0.1')
+    await once(client, 'connect')
+    client.write(request)
+    client.resetAndDestroy()
+  }
+  await expect.poll(() => lines().filter(isReset).length).toBeGreaterThan(0)
+
+  for (const line of lines().filter(isReset)) {
+    expect(line).toMatchObject({ outcome: 'unreadable', status: 400 })
+  }
+  expect(lines().filter(({ level }) => level >= 50)).toEqual([])
 })
 
 describe('while JWT_SECRET is replaced', async () => {

@@ -51,6 +51,11 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
+    // The limit counts attempts by the address of the client. A client that has reset its connection
+    // has no address any more, and waits for no answer.
+    onRequest: async ({ ip }) => {
+      if (!ip) throw new Failure('unreadable')
+    },
     // Before the body is checked: a login whose body is invalid is audited under its name too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
@@ -58,7 +63,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     },
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
-      if (!(await verifyCaptcha(captchaToken, request.ip))) {
+      if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
         throw new AuditedFailure({ reason: 'captcha' }, 'invalid', CAPTCHA_RECHAZADO)
       }
       if (!isText(strNombreUsuario) || !isText(strPwd)) {
