@@ -76,7 +76,7 @@ const ABOUT = {
  * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
  *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the audit
  *   line is written.
- * - When the answer has been sent or the client has gone, the log line and the metrics are written,
+ * - When the answer has been sent or the client has disconnected, the log line and the metrics are written,
  *   and the turn ends.
  *
  * When a route is added (onRoute), validation.ts adds the check of its path, openapi.ts collects it
@@ -99,7 +99,7 @@ export async function buildApp(
       maxHeaderSize: MAX_HEADER,
       // How long the head of a request may take to arrive, in milliseconds.
       headersTimeout: 15_000,
-      // How often Node checks these two time limits, in milliseconds.
+      // How often Node checks headersTimeout and requestTimeout, in milliseconds.
       connectionsCheckingInterval: 1000,
       // Node's own refusal of a request without `Host` has no body. answerOddRequests refuses it.
       requireHostHeader: false,

@@ -17,8 +17,8 @@ const LIMITS = {
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
   // After so many idle seconds the server probes the client. If there is no answer, the session ends.
   tcp_keepalives_idle: 60,
-  // The functions that write lock rows first and read afterwards. At this isolation level their reads
-  // see what other transactions committed while the function waited for its locks.
+  // The functions in sql/transactions lock rows first and read afterwards. At this isolation level
+  // their reads see what other transactions committed while the function waited for its locks.
   default_transaction_isolation: 'read committed',
 } as const
 

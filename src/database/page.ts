@@ -25,13 +25,13 @@ interface List {
  * Returns a page of a list, newest rows first, and the number of pages, with one statement. A page past
  * the end has no rows.
  *
- * In a search the list is `materialized`, so the matching rows are found once, by the index of the
- * search, and serve both the page and the count. Otherwise the planner would find the page by reading
- * the table from the newest row on, which reads the whole table if few rows match. Without a search
- * that is the right plan, because the page is complete after a few rows.
+ * In a search the list is `materialized`: the matching rows are found once, for the page and for the
+ * count. Otherwise the planner could find the page by reading the table from the newest row on, which
+ * reads the whole table if few rows match. Without a search that is the right plan, because the page
+ * is complete after a few rows.
  *
  * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If they
- * were parameters, their values would influence the plan, and each call would be planned again.
+ * were parameters, their values would influence the plan, and each call could be planned again.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,

@@ -122,7 +122,7 @@ export function openPool(
     )
   }
 
-  /** Ends `task` on `connection`. Returns false if a timeout or a lost connection has ended it. */
+  /** Ends `task` on `connection`. Returns false if a timeout or a lost connection already has. */
   function finish(task: Task, connection: Connection) {
     if (busy.get(connection) !== task) return false
     clearTimeout(task.timer)

@@ -8,7 +8,7 @@ export const Named = <T extends TProperties>(title: string, description: string,
 export const NullableText = (options: SchemaOptions) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
 
-/** Returns the schema of `success`, which is in an answer: whether the request was carried out. */
+/** Returns the schema of the field `success`: whether the request was carried out. */
 export const Done = <T extends boolean>(value: T) =>
   Type.Literal(value, { description: 'Si la petición se ha cumplido' })
 

@@ -37,7 +37,7 @@ export function openOutput({ fd }: { fd: number }): Output {
   /** The number of bytes in `chunks`. */
   let unread = 0
   let dropped = 0
-  /** Whether the reader has not read everything within PATIENCE. */
+  /** True from when the reader exceeds PATIENCE until it has read everything. */
   let hasStopped = false
   let timer: NodeJS.Timeout | undefined
 

@@ -85,7 +85,7 @@ const notAList = (name: string) => new Failure('malformed', `El campo ${name} de
 const notAListOfObjects = (name: string) =>
   new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 
-/** Returns the Failure of the first invalid entry. If all are valid, there are too many of them. */
+/** Returns the Failure of the first invalid entry, or of too many entries if all are valid. */
 function checkList(name: string, schema: TSchema, value: unknown): Failure | undefined {
   if (!Array.isArray(value)) return notAList(name)
   const { items } = schema
