@@ -38,10 +38,10 @@ declare module 'fastify' {
   }
 }
 
-/** The largest head of a request, in bytes, and so the longest id in a path. */
+/** The largest head of a request, in bytes. No path parameter can be longer. */
 const MAX_HEADER = 16_384
 
-/** The features as the OpenAPI document describes them. */
+/** The texts of the OpenAPI document about the service and its features, and the examples. */
 const ABOUT = {
   description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
   tags: [
@@ -55,16 +55,17 @@ const ABOUT = {
 }
 
 /**
- * Builds the whole service, which does not listen yet. Closing it closes the pool and ends the threads
- * for passwords. `logStream` gets the log lines; without it they go to the standard output.
+ * Returns the whole service, which does not listen yet. When it is closed, it closes the pool and ends
+ * the threads for passwords. The log lines are written to `logStream`, by default to the standard
+ * output.
  *
  * A request under /api passes these steps. Fastify runs hooks of one kind in the order in which they
- * are added, so the order of the lines below matters.
+ * are added, so the order of the calls below matters.
  *
  * - onRequest: log.ts notes the address and the id; the cookies are read; headers.ts adds the headers
  *   and answers preflight requests; unreadable.ts refuses a request without `Host`; unknown paths are
  *   refused; auth/access.ts verifies the token; turns.ts waits for the turn of the user; load.ts
- *   refuses what is too much; auth/access.ts finds the session and checks the permission; the login
+ *   refuses requests under overload; auth/access.ts finds the session and checks the permission; the login
  *   counts attempts.
  * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts takes the
  *   bytes of a large body; validation.ts checks the path.
@@ -73,9 +74,9 @@ const ABOUT = {
  * - The query and the body are checked (validation.ts), and the handler runs. failures.ts turns
  *   everything that any step throws into an answer.
  * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
- *   large-bodies.ts let the next ones in; early-answers.ts waits for the rest of the body; the audit
+ *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the audit
  *   line is written.
- * - When the answer has been sent or the client has gone, the log line and the metrics are written,
+ * - When the answer has been sent or the client has disconnected, the log line and the metrics are written,
  *   and the turn ends.
  *
  * When a route is added (onRoute), validation.ts adds the check of its path, openapi.ts collects it
@@ -98,9 +99,9 @@ export async function buildApp(
       maxHeaderSize: MAX_HEADER,
       // How long the head of a request may take to arrive, in milliseconds.
       headersTimeout: 15_000,
-      // How often Node looks for requests that are late, in milliseconds.
+      // How often Node checks headersTimeout and requestTimeout, in milliseconds.
       connectionsCheckingInterval: 1000,
-      // Node would refuse a request without `Host` without a body. answerOddRequests refuses it.
+      // Node's own refusal of a request without `Host` has no body. answerOddRequests refuses it.
       requireHostHeader: false,
     },
     // How long a whole request may take to arrive, in milliseconds.
@@ -140,7 +141,7 @@ export async function buildApp(
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)
   app.addHook('onRequest', async ({ is404 }) => {
-    // Before the body is read.
+    // An unknown path is refused here, before the body is read.
     if (is404) throw new Failure('notFound')
   })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
@@ -149,7 +150,7 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // Half of the connections are left to other users.
+    // One user can occupy half of the connections to the database. The rest is for other users.
     takeTurns(api, Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2)))
     await limitLoad(api)
     limitLargeBodies(api, imageLimit)

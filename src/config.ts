@@ -12,19 +12,19 @@ import {
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
 
-/** The longest password, in bytes. bcrypt would ignore the bytes after these. */
+/** The longest password, in bytes. bcrypt ignores any further bytes. */
 export const MAX_PASSWORD_BYTES = 72
-/** The longest user name and the longest email address, in characters. */
+/** The greatest length of user names and of email addresses, in characters. */
 const MAX_TEXT = 255
 
-/** An environment variable, and how its value is read. */
+/** The rules for the value of one environment variable. */
 interface Variable<Value> {
-  /** The requirement for the text, as the end of a sentence that begins with "must be". */
+  /** The requirement for the text. It completes a sentence that begins with "must be". */
   mustBe: string
-  /** Returns the value of a variable with this text; undefined for an invalid text. */
+  /** Returns the value that the text stands for, or undefined if the text is invalid. */
   parse(text: string): Value | undefined
   isRequired: boolean
-  /** The value of a variable that is not set. */
+  /** The value if the variable is not set. */
   default?: Value
 }
 
@@ -95,18 +95,20 @@ const VARIABLES = {
   DOCS: choice('true', 'false'),
 }
 
-/** Variables of which either all or none are set. */
+/** Either all or none of these variables are set. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
 type Variables = typeof VARIABLES
+
 /** The values of all variables, by name. */
 export type Config = {
   [Name in keyof Variables]: Variables[Name] extends Variable<infer Value> ? Value : never
 }
 
 /**
- * Reads the configuration from environment variables. An empty variable counts as not set. Throws a
- * ConfigError that names every invalid variable and what it must be, and quotes no value.
+ * Returns the configuration from environment variables. An empty variable counts as not set. Throws a
+ * ConfigError that names every invalid variable and its requirement. It quotes no values, because they
+ * may be secrets.
  */
 export function loadConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = []
@@ -177,15 +179,17 @@ function isOrigin(item: string) {
 
 function isProxyRange(item: string) {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
-  // An address without a prefix length passes the check of the length below.
-  const [address = '', bits = '1', ...rest] = item.split('/')
-  const mostBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
-  return rest.length === 0 && /^[1-9]\d*$/.test(bits) && Number(bits) <= mostBits
+  const [address = '', prefixLength, ...rest] = item.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  if (prefixLength === undefined) return true
+  const maxLength = version === 4 ? 32 : 128
+  return /^[1-9]\d*$/.test(prefixLength) && Number(prefixLength) <= maxLength
 }
 
-/** Returns the account, and the address of the API as `uploadPrefix` if it is not Cloudinary's. */
+/** Returns the account, and the address of the API as `uploadPrefix` if the text has its own one. */
 function parseCloudinaryUrl(text: string) {
-  // The image SDK reads the variable too, and accepts no white space before the scheme.
+  // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
   const url = text.startsWith('cloudinary://') ? parseUrl(text, 'cloudinary:') : undefined
   if (!url?.hostname || !url.username || !url.password) return undefined
   const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
@@ -200,9 +204,10 @@ function parseCloudinaryUrl(text: string) {
   }
 }
 
-/** Returns the address of the first host, the name of the database, all hosts, and the TLS mode. */
+/** Returns the address with only the first host, the database's name, all hosts and the TLS mode. */
 function parseDatabaseUrl(text: string) {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(text)
+  // `head` is the scheme and the credentials, `tail` the name of the database and the parameters.
   const [, head = '', hosts = '', tail = ''] = parts ?? []
   const [scheme = ''] = head.split('/')
   const urls = hosts.split(',').map((host) => parseUrl(`${head}${host}${tail}`, scheme))
@@ -216,7 +221,7 @@ function parseDatabaseUrl(text: string) {
 
   const tls = parseSslMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl'))
   if (!tls) return undefined
-  // The service begins TLS and looks for the primary itself, so the driver must not.
+  // The service itself starts TLS and finds the primary. The driver must not do it as well.
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
     url.searchParams.delete(name)
   }
@@ -231,7 +236,7 @@ function parseDatabaseUrl(text: string) {
   }
 }
 
-/** Returns the text without its percent-encoding; undefined when that is malformed. */
+/** Returns the text without its percent-encoding, or undefined if the encoding is malformed. */
 function decode(text: string) {
   try {
     return decodeURIComponent(text)
@@ -241,10 +246,10 @@ function decode(text: string) {
 }
 
 /**
- * Returns how to use TLS for a `sslmode` of PostgreSQL: `verified` checks the certificate and the
- * host's name in it, `unverified` encrypts only, and `preferred` encrypts if the server can. Every mode
- * is at least as strict as in PostgreSQL's own clients. Without `sslmode` there is no TLS. Returns
- * undefined for an unknown mode.
+ * Returns how the service uses TLS for a value of PostgreSQL's `sslmode`: `verified` checks the
+ * certificate and the host's name in it, `unverified` only encrypts, and `preferred` encrypts if the
+ * server supports it. Each value is at least as strict as in PostgreSQL's own clients. Without
+ * `sslmode` there is no TLS. Returns undefined for an unknown value.
  */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {

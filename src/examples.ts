@@ -1,13 +1,13 @@
 import { PLACEHOLDER, type RequestExamples } from './http/openapi-examples.js'
 
-/** The lowest id of a row for the examples. Generated ids do not reach it. */
+/** The lowest id of the example rows. It is so high that no generated id reaches it. */
 const FIRST_ID = 1_000_000_001
 
 /**
- * The ids of the rows that the examples read and write. `npm run dev` has these rows (dev/muestra.ts).
- * No other database does, so there the examples change nobody's data.
+ * The ids of the rows that the examples read and write. `npm run dev` creates these rows
+ * (dev/muestra.ts). No other database has them, so there the examples cannot change existing rows.
  *
- * Each example has rows of its own to change, so that all of them succeed in any order.
+ * No two examples change the same row, so that all of them succeed in any order.
  */
 export const EXAMPLE_IDS = {
   usuario: { edited: FIRST_ID, deleted: FIRST_ID + 1 },
@@ -19,12 +19,12 @@ export const EXAMPLE_IDS = {
 const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
 
 /**
- * The requests that the page of the documentation prefills, by `operationId`. An operation that is not
- * listed has neither a parameter in its path nor a body. No request changes the administrator or the
+ * The example requests that the page of the documentation prefills, by `operationId`. An operation that
+ * is not listed has neither a path parameter nor a body. No example changes the administrator or the
  * administrator's profile.
  */
 export const EXAMPLES: RequestExamples = {
-  // The administrator of `npm run dev`.
+  // These are the credentials of the administrator that `npm run dev` creates.
   login: {
     body: { strNombreUsuario: 'admin', strPwd: 'llavero-admin', captchaToken: 'token del widget' },
   },
@@ -63,7 +63,7 @@ export const EXAMPLES: RequestExamples = {
   updateModulo: { params: { id: modulo.edited }, body: { strNombreModulo: 'Archivo general' } },
   deleteModulo: { params: { id: modulo.deleted } },
 
-  // A profile has one record for a module at most, so the second time this one is refused.
+  // A profile has at most one record for each module, so this example is refused the second time.
   createPermiso: {
     body: {
       idPerfil: perfil.edited,

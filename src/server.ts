@@ -8,11 +8,11 @@ import { openOutput } from './http/output.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 import { VERSION } from './version.js'
 
-/** How long a stop may take, in milliseconds. Docker kills a container after 10 s. */
+/** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
 const EXIT_DEADLINE = 9000
 
 const output = openOutput(process.stdout)
-// Node emits this for an uncaught exception as well.
+// Node emits `exit` after an uncaught exception as well.
 process.on('exit', output.end)
 
 let app: FastifyInstance | undefined
@@ -26,7 +26,7 @@ try {
   app = await buildApp(config, { logStream: output })
   await start(app, config)
 } catch (error) {
-  // The error of a database connection names the address of the host, and never the password.
+  // The error of a database connection contains the address of the host, but never the password.
   const { message, stack } = error as Error
   const text = error instanceof ConfigError ? message : stack
   process.stderr.write(`llavero cannot start\n${text}\n`)
@@ -46,15 +46,17 @@ async function start(app: FastifyInstance, config: Config) {
 }
 
 /**
- * Answers the requests in flight and then ends the process, within EXIT_DEADLINE. Further signals are
- * ignored: without a listener they would end the process amid a request.
+ * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. Further
+ * signals are ignored. The listeners stay, because without a listener Node would end the process at
+ * once.
  */
 async function stop(signal: NodeJS.Signals) {
   if (isStopping) return
   isStopping = true
   app?.log.info({ signal }, 'the service stops')
   setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
-  // Before the service listens, no request can be lost, and PostgreSQL rolls back a migration.
+  // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
+  // that has not ended.
   if (app?.server.listening) await drain(app)
   process.exit(0)
 }

@@ -6,7 +6,7 @@ import { type DriverSql, type Template, toDriverQuery } from './sql.js'
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 
-/** The most that opening a connection may take, in milliseconds. */
+/** How long opening a connection may take at most, in milliseconds. */
 export const CONNECT_TIMEOUT = 2000
 /** PostgreSQL's `statement_timeout` for the connections of the pool, in milliseconds. */
 const STATEMENT_TIMEOUT = 4000
@@ -15,27 +15,27 @@ const STATEMENT_TIMEOUT = 4000
 const LIMITS = {
   statement_timeout: STATEMENT_TIMEOUT,
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // After so many idle seconds the server probes the client, and ends the session if none answers.
+  // After so many idle seconds the server probes the client. If there is no answer, the session ends.
   tcp_keepalives_idle: 60,
-  // The write functions lock first and read afterwards. Under this level the reads see what other
-  // transactions committed while the write waited for its locks.
+  // The functions in sql/transactions lock rows first and read afterwards. At this isolation level
+  // their reads see what other transactions committed while the function waited for its locks.
   default_transaction_isolation: 'read committed',
 } as const
 
 /** An open connection to the primary. */
 export interface Connection {
-  /** The driver's own interface, with transactions. */
+  /** The driver's own interface, which offers transactions. */
   readonly driver: DriverSql
   /** Sends one statement. The caller waits for its result before it sends the next one. */
   send(template: Template): PromiseLike<unknown>
-  /** Resets the connection. Bytes that are not on the wire yet are dropped. */
+  /** Closes the connection at once, with a reset. Bytes that were not sent yet are dropped. */
   cut(): void
-  /** Closes the connection when its statement has ended, or after a second. */
+  /** Closes the connection when its statement has ended, but after one second at the latest. */
   end(): Promise<void>
 }
 
 interface ConnectionOptions {
-  /** Whether to apply LIMITS; with DATABASE_PREPARE=false they are never applied. */
+  /** Whether to apply LIMITS. With DATABASE_PREPARE=false they are not applied in any case. */
   hasLimits: boolean
   /** Called at most once, when an open connection is lost and `cut` was not called. */
   onLost?: (connection: Connection, error: Error) => void
@@ -45,10 +45,10 @@ interface ConnectionOptions {
  * Opens a connection to `host`. Throws when the host does not answer within CONNECT_TIMEOUT,
  * refuses the connection, or is a standby.
  *
- * Each connection is a postgres.js instance of its own, with one socket. An instance reconnects by
- * itself, and in 3.4.9 a statement that is sent meanwhile resolves with no rows although the server
- * has never seen it (tests/pool.test.ts shows it). So `openSocket` throws when it is called again, and
- * a connection that loses its socket is discarded.
+ * Each connection is a postgres.js instance of its own, with one socket. An instance that loses its
+ * socket reconnects. In postgres.js 3.4.9 a statement that is sent while it reconnects resolves with no
+ * rows, although the server has never received it (tests/pool.test.ts shows this). So `openSocket`
+ * throws when it is called again, and a connection that loses its socket is discarded.
  */
 export async function openConnection(
   config: DatabaseConfig,
@@ -69,7 +69,7 @@ export async function openConnection(
     return socket
   }
 
-  /** Discards the connection at the first of these events: no later statement would arrive. */
+  /** Discards the connection at the first of these events, as no statement can be sent any more. */
   function watch(watched: Socket) {
     watched.on('end', () => lose(connectionLost()))
     watched.on('error', lose)
@@ -79,10 +79,10 @@ export async function openConnection(
 
   const driver = postgres(
     url,
-    // The types of postgres.js leave `socket` out.
+    // The types of postgres.js do not contain the option `socket`.
     Object.assign(driverOptions(config, hasLimits), {
       ...host,
-      // postgres.js does not decode the name that is in the address.
+      // postgres.js does not remove the percent-encoding of the name in `url`.
       ...(database && { database }),
       socket: openSocket,
       onclose: () => lose(connectionLost()),
@@ -106,10 +106,10 @@ export async function openConnection(
   function cut() {
     if (state === 'closed') return
     state = 'closed'
-    // A reset drops the unsent bytes. A statement that was reported as failed must not be executed
-    // after a later write was answered.
+    // A reset drops the unsent bytes. Otherwise a statement that was reported as failed could still
+    // be executed, even after a later write was answered.
     tcp?.resetAndDestroy()
-    // A reset waits for a socket that is still connecting.
+    // While a socket is connecting, resetAndDestroy waits for the connection, and destroy does not.
     if (tcp?.connecting) tcp.destroy()
     socket?.destroy()
   }
@@ -143,21 +143,21 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
     ssl: false,
     prepare: isPrepared,
     fetch_types: false,
-    // openConnection has a timer of its own, which covers the first statement too.
+    // openConnection has its own timer, which includes the first statement.
     connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
     onnotice: () => {},
     connection: {
       application_name: 'llavero',
-      // A pooler that cannot keep prepared statements refuses these settings as well.
+      // A pooler that does not support prepared statements refuses these settings as well.
       ...(hasLimits && isPrepared && LIMITS),
     },
   }
   return options
 }
 
-/** Throws for a standby: it lags behind, and may still show a right that the primary revoked. */
+/** Throws if the host is a standby, which may still have a permission that the primary revoked. */
 async function requirePrimary(driver: DriverSql) {
   const [row] = await driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
   if (row.standby) throw new Error('the host is a standby')
@@ -167,9 +167,9 @@ const connectionLost = () =>
   Object.assign(new Error('the connection to the database was lost'), { code: 'CONNECTION_CLOSED' })
 
 /**
- * Opens one connection to the first host that is a primary, without time limits: for migrations,
- * which take long and begin transactions. Throws with the reasons of all hosts when none is a
- * primary. Whoever calls this ends the connection.
+ * Opens one connection to the first host that is a primary. The connection has no LIMITS, because
+ * migrations may take long. The caller must end it. If no host is a primary, throws an error with the
+ * reason for each host.
  */
 export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
   const reasons: string[] = []

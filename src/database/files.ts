@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 
 const ROOT = new URL('../../', import.meta.url)
 
-/** The .sql files of a folder under sql/, in the order of their names. */
+/** Returns the .sql files of the folder sql/`folder`, in the order of their names. */
 export async function readSqlFolder(folder: string): Promise<{ name: string; text: string }[]> {
   const url = new URL(`sql/${folder}/`, ROOT)
   const names = (await readdir(url)).filter((name) => name.endsWith('.sql')).sort()

@@ -3,22 +3,22 @@ import type { TransactionSql } from 'postgres'
 import { VERSION } from '../version.js'
 import { readSqlFolder } from './files.js'
 
-/** A file that creates one function. */
+/** A file that creates one function of the database. */
 interface FunctionFile {
   text: string
-  /** The function's name and arguments, as `comment on function` takes them. */
+  /** The function's name and arguments, in the form that `comment on function` expects. */
   signature: string
   mark: Mark
 }
 
-/** Says from which file a function was made, by which release. It is the function's comment. */
+/** From which file and by which release a function was created. It is stored as its comment. */
 interface Mark {
   version: string
   file: string
   checksum: string
 }
 
-/** Reads sql/functions and sql/transactions. Throws when a file creates no function. */
+/** Reads the files of sql/functions and sql/transactions. Throws if a file creates no function. */
 export async function readFunctions(): Promise<FunctionFile[]> {
   const files = [...(await readSqlFolder('functions')), ...(await readSqlFolder('transactions'))]
   return files.map(({ name, text }) => {
@@ -30,12 +30,12 @@ export async function readFunctions(): Promise<FunctionFile[]> {
 }
 
 /**
- * Applies the functions that are missing in the database and those that were made from another text.
- * A function that a newer release has made stays as it is.
+ * Creates the functions that are missing in the database and replaces those that were created from
+ * another text. A function that a newer release has created is left unchanged.
  */
 export async function applyFunctions(tx: TransactionSql, files: FunctionFile[]): Promise<void> {
   const marks = await readMarks(tx)
-  // A `language sql` function may be created before one that it calls.
+  // A `language sql` function may be created before a function that it calls.
   await tx`set local check_function_bodies = off`
 
   for (const { text, signature, mark } of files) {
@@ -64,5 +64,5 @@ async function readMarks(tx: TransactionSql): Promise<Mark[]> {
 
 const formatMark = ({ version, file, checksum }: Mark) => `llavero ${version} ${file} ${checksum}`
 
-/** Above 0 when version `a` is the higher one: 0.10.0 is higher than 0.9.0. */
+/** Returns a number above 0 if version `a` is higher than `b`. 0.10.0 is higher than 0.9.0. */
 const compareVersions = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

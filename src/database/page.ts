@@ -1,36 +1,37 @@
 import type { Sql, Statement } from './sql.js'
 
-/** Rows of a page, fixed by the contract (section 8). */
+/** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
 
-/** The number of rows before `page`, which counts from 1. */
+/** Returns the number of rows before a page. The first page is 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
 
-/** The number of pages that `rows` rows fill; 0 for none. */
+/** Returns the number of pages for a list of `rows` rows, which is 0 for an empty list. */
 export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
 
-/** A part of a statement. */
+/** A statement that is used as a part of another one. */
 type Fragment = Statement<unknown>
 
 interface List {
-  /** Selects all rows of the list with their `id`, in any order. */
+  /** Selects all rows of the list, in any order. The rows have an `id`. */
   rows: Fragment
-  /** Whether `rows` searches for a text. */
+  /** Whether `rows` contains the condition of a text search. */
   isSearch: boolean
-  /** Selects from `pagina`, the rows of the page, what the client sees; by default all of it. */
+  /** Selects the answer's columns from `pagina`, the rows of the page. All columns by default. */
   seen?: Fragment
 }
 
 /**
- * Finds a page of a list, newest rows first, and the number of pages, in one statement. A page past
+ * Returns a page of a list, newest rows first, and the number of pages, with one statement. A page past
  * the end has no rows.
  *
- * A search is done once, for the page and the count. If the planner could look for the page by
- * itself, it would read the table from the newest row on, and all of it where nothing matches: 23 ms
- * among 20,000 users, and this takes 0.2. Without a search it should do just that.
+ * In a search the list is `materialized`: the matching rows are found once, for the page and for the
+ * count. Otherwise the planner could find the page by reading the table from the newest row on, which
+ * reads the whole table if few rows match. Without a search that is the right plan, because the page
+ * is complete after a few rows.
  *
- * `limit` and `offset` are subqueries so that the plan is kept. The planner takes the value of a
- * parameter there into account, so it would plan the statement each time, for 0.3 ms.
+ * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If they
+ * were parameters, their values would influence the plan, and each call could be planned again.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
@@ -53,8 +54,8 @@ export async function findPage<Row extends { id: number }>(
 }
 
 /**
- * The rows of a page and the number of pages, from rows that each have the `total` of the list. For
- * an empty page there is one row, whose id is null.
+ * Returns the rows of a page and the number of pages. Each of the rows that were `found` has the
+ * `total` of the list. An empty page is represented by one row with the id null.
  */
 export function splitPage<Row extends { id: number }>(found: (Row & { total: number })[]) {
   const data: Row[] = found.filter(({ id }) => id !== null)
@@ -62,9 +63,9 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 }
 
 /**
- * Whether a column has the text `search` in it, whatever the case; `%`, `_` and `\` in the text are
- * ordinary characters. The pattern is a subquery so that it is folded once for a statement: else it
- * is folded again for each row that is read.
+ * Returns the condition that a column contains the text `search`, whatever the case. `%`, `_` and `\`
+ * in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL folds its case
+ * once for the whole statement and not again for each row.
  */
 export const hasText = (sql: Sql, column: Fragment, search: string) =>
   sql`fold_case(${column}) like (select fold_case(${pattern(search)}))`

@@ -7,6 +7,7 @@ import {
 } from './connection.js'
 import { watchOutages } from './outage.js'
 import {
+  ANSWER_TIMEOUT,
   DatabaseTimeout,
   isPostgresError,
   Json,
@@ -17,40 +18,43 @@ import {
   type Value,
 } from './sql.js'
 
-/** The most time from the call of a statement to its answer, in milliseconds. */
-const ANSWER_TIMEOUT = 4500
-/** The most time that a statement waits for a connection; it covers one attempt to open one. */
+/**
+ * How long a statement waits for a connection at most, in milliseconds. It is long enough for one
+ * attempt to open a connection.
+ */
 const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
-/** The pause after a connection could not be opened, in milliseconds. */
+/** How long the pool waits after it could not open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 
-/** The one pool of connections to the primary. */
+/** The pool of connections to the primary. */
 export interface Pool extends Sql {
-  /** How many statements are sent and unanswered, and how many wait for a connection. */
+  /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
-  /** Closes all connections. Statements that come later are not sent. */
+  /** Closes all connections. Statements that are waiting or come later are not sent. */
   end(): Promise<void>
 }
 
-/** A statement that has been called and has not been answered yet. */
+/** A statement that was called and has no answer yet. */
 interface Task {
   readonly template: Template
   readonly resolve: (rows: unknown) => void
   readonly reject: (error: unknown) => void
-  /** When it was called, as performance.now() has it; 0 if it never waited. */
+  /** The value of performance.now() when the statement began to wait; 0 if it never waited. */
   calledAt: number
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Opens the pool, which the caller ends. The pool opens connections when statements need them, up
- * to DATABASE_POOL_MAX. A connection works on one statement at a time, so that no statement queues
- * behind one that waits for a lock while another connection is free.
+ * Returns the pool, which the caller must end. The pool opens connections when statements need them, up
+ * to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no statement is queued
+ * behind another one that waits for a lock while other connections are free.
  *
- * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. A
- * StatementNotSent means that the server has never seen it. After any other error that is not the
- * server's own the server may have carried it out. A session whose connection was cut ends when the
- * server notices, so the server may count a few more sessions for a while.
+ * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. The error
+ * StatementNotSent means that the server has never received it. A PostgresError means that the server
+ * refused it. After any other error the server may have executed it.
+ *
+ * The pool may cut a connection while the server still executes its statement. The server ends such a
+ * session later, so for a while it may have more sessions than DATABASE_POOL_MAX.
  */
 export function openPool(
   config: DatabaseConfig,
@@ -61,15 +65,17 @@ export function openPool(
   const busy = new Map<Connection, Task>()
   const waiting = new Set<Task>()
   const outage = watchOutages(log)
-  /** The attempts to open a connection that are in progress. */
+  /** The attempts to open a connection that have not ended yet. */
   const attempts = new Set<Promise<void>>()
+  /** The index of the host for the next attempt. */
   let hostIndex = 0
   /** Why the last attempt to open a connection failed; undefined after a successful one. */
   let lastFailure: Error | undefined
+  /** Runs while no connection may be opened, after a failed attempt. */
   let pause: NodeJS.Timeout | undefined
   let isEnded = false
 
-  function ask(template: Template): Promise<unknown> {
+  function query(template: Template): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const task: Task = { template, resolve, reject, calledAt: 0, timer: undefined }
       const connection = isEnded ? undefined : idle.pop()
@@ -116,7 +122,7 @@ export function openPool(
     )
   }
 
-  /** Takes `task` off `connection`. Returns false if a timeout or a loss did so before. */
+  /** Ends `task` on `connection`. Returns false if a timeout or a lost connection already has. */
   function finish(task: Task, connection: Connection) {
     if (busy.get(connection) !== task) return false
     clearTimeout(task.timer)
@@ -132,7 +138,7 @@ export function openPool(
     openConnections()
   }
 
-  /** Gives a connection to the statement that has waited longest; it is idle when none waits. */
+  /** Sends the statement that has waited longest. If none waits, the connection becomes idle. */
   function release(connection: Connection) {
     const [task] = waiting
     if (isEnded) return
@@ -145,7 +151,7 @@ export function openPool(
     send(task, connection, task.calledAt + ANSWER_TIMEOUT - performance.now())
   }
 
-  /** A connection was lost, and not cut by this pool. */
+  /** Called when a connection was lost that this pool has not cut. */
   function onLost(connection: Connection, error: Error) {
     const task = busy.get(connection)
     const index = idle.indexOf(connection)
@@ -155,12 +161,12 @@ export function openPool(
     openConnections()
   }
 
-  /** After a lost connection the idle ones may be dead too, without a sign of it. */
+  /** Closes the idle connections, because they may be dead as well when a connection was lost. */
   function cutIdle() {
     for (const connection of idle.splice(0)) connection.cut()
   }
 
-  /** Opens as many connections as statements wait for, within the size of the pool. */
+  /** Opens one connection for each waiting statement, up to the size of the pool. */
   function openConnections() {
     if (pause || isEnded) return
     const free = config.DATABASE_POOL_MAX - idle.length - busy.size - attempts.size
@@ -205,7 +211,7 @@ export function openPool(
   }
 
   const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
-    new Statement<Rows>(strings, values, ask)
+    new Statement<Rows>(strings, values, query)
 
   return Object.assign(tag as Sql, {
     json: (value: object) => new Json(value),
@@ -217,22 +223,23 @@ export function openPool(
 const poolEnded = () => new Error('the pool has ended')
 
 /**
- * Whether the connection can be used again after this error. With postgres.js 3.4.9 it cannot when
- * the server had sent rows before the error: the driver does not reset its row counter, and the next
- * result begins with holes. Violated constraints (class 23) and the refusals of our functions (LL401,
- * LL403) come before any row, because every write is one call of a function that returns one value.
+ * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it cannot
+ * if the server sent rows before the error: the driver does not reset its row counter, so the next
+ * result begins with empty entries. No rows are sent before a violated constraint (class 23) or a
+ * refusal of our functions (LL401, LL403), because every write is one call of a function that returns
+ * one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
 
 /**
- * Whether the error concerns this statement alone. When the server ended the session (FATAL) or is
- * read-only (25006), the other connections are suspect as well.
+ * Returns whether the error concerns this statement alone. If the server ended the session (FATAL) or
+ * is read-only (25006), the other connections may be unusable as well.
  */
 const isOfStatementAlone = (error: unknown) =>
   isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
 
 /**
- * Whether another attempt to connect is pointless. It is not when the server has too many connections
- * (class 53), or is starting up or shutting down (57P).
+ * Returns whether the server refused a connection for a reason that will not pass soon. Too many
+ * connections (class 53) and a server that starts up or shuts down (57P) are passing reasons.
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

@@ -1,22 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { DatabaseTimeout } from './sql.js'
-
-/** The most time from a look-up to its answer, in milliseconds: as much as any statement has. */
-const ANSWER_TIMEOUT = 4500
+import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
 
 /**
- * Returns a function whose equal calls share a statement: calls with equal arguments that arrive in
- * the same turn of the event loop all get the answer of one `ask`, or its error.
+ * Returns a function that calls `ask` once for all calls with equal arguments in the same turn of the
+ * event loop. All of these calls get the same answer, or the same error.
  *
- * `ask` begins after each call that it answers, so the answer has everything that was committed before
- * the call. Under load many requests arrive in one turn, because those whose sessions were looked up
- * together go on together.
+ * `ask` begins after each call that it answers, so the answer contains everything that was committed
+ * before the call. Under load many calls happen in one turn: one statement looks up the sessions of
+ * many requests, and these requests continue in the same turn.
  */
 export function shareEqual<Argument, Answer>(
   ask: (argument: Argument) => Promise<Answer>,
 ): (argument: Argument) => Promise<Answer> {
-  /** The answers to the calls of this turn, by their argument. */
+  /** The answers to the calls of this turn. The keys are the arguments as JSON. */
   const answers = new Map<string, Promise<Answer>>()
 
   async function begin(key: string, argument: Argument) {
@@ -34,12 +31,12 @@ export function shareEqual<Argument, Answer>(
 }
 
 /**
- * Returns a function that answers one look-up. Look-ups share the statement of `find`, which answers
- * a list of them, each at the place of its look-up. At most `maxInFlight` statements are in flight,
- * and the look-ups that arrive meanwhile share the next one.
+ * Returns a function that answers one look-up. Several look-ups share one call of `find`, which sends
+ * one statement and returns the answers in the order of the look-ups. At most `maxInFlight` of these
+ * statements are in flight. The look-ups that arrive in the meantime share the next statement.
  *
- * `find` begins after each look-up that it answers, so the answer has everything that was committed
- * before the look-up. When `find` rejects, all of its look-ups reject. They reject with a
+ * `find` begins after each look-up that it answers, so the answer contains everything that was
+ * committed before the look-up. If `find` rejects, all of its look-ups reject. They reject with a
  * DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
  */
 export function shareLookups<Lookup extends object, Found>(
@@ -47,12 +44,12 @@ export function shareLookups<Lookup extends object, Found>(
   maxInFlight: number,
 ): (lookup: Lookup) => Promise<Found | undefined> {
   const limit = pLimit(maxInFlight)
-  /** The look-ups of the next statement. Equal look-ups of several requests have the same key. */
+  /** The look-ups of the next statement. Equal look-ups have the same key and are sent once. */
   let asked = new Map<string, Lookup>()
   let next: Promise<Map<string, Found | undefined>> | undefined
 
   async function findAsked() {
-    // Further requests may have arrived in this turn of the event loop. Their look-ups come along.
+    // The look-ups that arrive in the same turn of the event loop are sent with this statement.
     await setImmediate()
     const lookups = asked
     asked = new Map()
@@ -71,7 +68,7 @@ export function shareLookups<Lookup extends object, Found>(
   }
 }
 
-/** Throws a DatabaseTimeout when `answer` takes longer than ANSWER_TIMEOUT. */
+/** Returns what `answer` resolves to. Throws a DatabaseTimeout after ANSWER_TIMEOUT. */
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -6,16 +6,17 @@ import type { Config } from '../config.js'
 export type Host = Config['DATABASE_URL']['hosts'][number]
 export type TlsMode = Config['DATABASE_URL']['tls']
 
-/** PostgreSQL's SSLRequest message: its length of 8 bytes, then the request code 80877103. */
+/** PostgreSQL's SSLRequest message: the length 8, then the request code 80877103. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
 /**
- * Begins TLS on the TCP socket where `mode` asks for it. Returns the socket for PostgreSQL's protocol.
- * Throws where the server offers no TLS although `mode` requires it, and where its certificate is not
- * accepted.
+ * Starts TLS on the TCP socket if `mode` demands it. Returns the socket for PostgreSQL's protocol, which
+ * is the TLS socket or `tcp` itself. Throws if the server offers no TLS although `mode` requires it, or
+ * if the server's certificate is not accepted.
  *
- * postgres.js can begin TLS itself, but does not hand out the TLS socket, which we need: a TLS error on
- * an idle connection need not close the TCP socket, and only the next statement would discover it.
+ * postgres.js can start TLS itself, but it does not expose the TLS socket. The pool listens for the
+ * errors of that socket: a TLS error on an idle connection may leave the TCP socket open, and then only
+ * the next statement would discover it.
  */
 export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Promise<Socket> {
   if (mode === 'off') return tcp
@@ -28,7 +29,7 @@ export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Prom
   const servername = isIP(host) ? undefined : host
   const secured = tls.connect({
     socket: tcp,
-    // The name that the certificate is checked for: `servername`, or an address in `host`.
+    // The certificate must be valid for `servername`, or for `host` if that is an IP address.
     host,
     servername,
     rejectUnauthorized: mode === 'verified',

@@ -1,6 +1,9 @@
 import type { JSONValue, PendingQuery, PostgresError, Sql as PostgresSql, Row } from 'postgres'
 import { Failure, type FailureArguments } from '../http/failures.js'
 
+/** How long a statement may take from its call to its answer, in milliseconds. */
+export const ANSWER_TIMEOUT = 4500
+
 /** The interface of postgres.js, for what the pool does not offer: transactions and scripts. */
 export type DriverSql = PostgresSql
 
@@ -12,15 +15,15 @@ export class Json {
   constructor(readonly value: object) {}
 }
 
-/** The text of a statement between its values, and the values. */
+/** A statement: the parts of its text, and the values between them. */
 export interface Template {
   readonly strings: TemplateStringsArray
   readonly values: readonly Value[]
 }
 
 /**
- * A template that is sent once, when it is first awaited. A statement inside of another one is a
- * part of that one's text, and is not sent by itself.
+ * A statement that is sent once, when it is awaited for the first time. A statement that is a value of
+ * another one becomes a part of the other one's text and is not sent separately.
  */
 export class Statement<Rows> implements Template, PromiseLike<Rows> {
   #answer: Promise<Rows> | undefined
@@ -28,11 +31,11 @@ export class Statement<Rows> implements Template, PromiseLike<Rows> {
   constructor(
     readonly strings: TemplateStringsArray,
     readonly values: readonly Value[],
-    private readonly ask: (template: Template) => Promise<unknown>,
+    private readonly query: (template: Template) => Promise<unknown>,
   ) {}
 
   #send() {
-    this.#answer ??= this.ask(this) as Promise<Rows>
+    this.#answer ??= this.query(this) as Promise<Rows>
     return this.#answer
   }
 
@@ -49,7 +52,7 @@ export class Statement<Rows> implements Template, PromiseLike<Rows> {
   }
 }
 
-/** What query functions write their statements with. `Rows` is the array of rows they expect. */
+/** The tag of the template literals for statements. `Rows` is the type of the array of rows. */
 export interface Sql {
   <Rows extends readonly object[] = Record<string, unknown>[]>(
     strings: TemplateStringsArray,
@@ -58,7 +61,7 @@ export interface Sql {
   json(value: object): Json
 }
 
-/** The template as a postgres.js query, which is sent when it is awaited. */
+/** Returns the template as a query of postgres.js, which is sent when it is awaited. */
 export function toDriverQuery(
   driver: DriverSql,
   { strings, values }: Template,
@@ -72,25 +75,25 @@ function toDriverValue(driver: DriverSql, value: Value) {
   return value
 }
 
-/** A statement was sent, and no answer came in time. The server may have carried it out. */
+/** Thrown when a sent statement has no answer in time. The server may have executed it. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** A statement was not sent, for this reason; the server has never seen it. */
+/** Thrown when a statement could not be sent. The server has never received it. */
 export class StatementNotSent extends Error {
   constructor(reason: Error) {
     super(`the statement was not sent to the database: ${reason.message}`, { cause: reason })
   }
 }
 
-/** Whether a write that failed with `error` may have been carried out all the same. */
+/** Returns whether the server may have executed a write although it failed with `error`. */
 export const mayHaveHappened = (error: unknown) =>
   !(error instanceof Failure) && !(error instanceof StatementNotSent) && !isPostgresError(error)
 
 /**
- * For `.catch()` at the query that can violate the constraint `name`. Throws the Failure for that
- * violation, and rethrows every other error.
+ * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The function
+ * throws the given Failure for that violation, and rethrows every other error.
  */
 export function onConstraint(name: string, ...failure: FailureArguments) {
   return (error: unknown): never => {
@@ -99,6 +102,6 @@ export function onConstraint(name: string, ...failure: FailureArguments) {
   }
 }
 
-/** Whether the server itself has refused a statement. */
+/** Returns whether the error is one that the server sent. */
 export const isPostgresError = (error: unknown): error is PostgresError =>
   error instanceof Error && error.name === 'PostgresError'

@@ -10,10 +10,13 @@ const FREE_SIZE = 1024 * 1024
 const MAX_VALUES = 1000
 
 /**
- * Makes the application read JSON bodies and refuse all other types. An empty body counts as none.
- * Throws the Failures `tooLarge` for more bytes than the `bodyLimit` of the route, or for more than
- * MAX_VALUES values in a body above FREE_SIZE; `noJson` for malformed JSON; and `unreadable` when the
- * client goes before it has sent the whole body.
+ * Makes the application parse JSON bodies and refuse all other content types. An empty body counts as
+ * a missing one. Three Failures may be thrown:
+ *
+ * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
+ *   than FREE_SIZE and has more than MAX_VALUES values
+ * - `noJson` when the body is not valid JSON
+ * - `unreadable` when the client disconnects before it has sent the whole body
  */
 export function parseJsonBodies(app: FastifyInstance) {
   app.removeAllContentTypeParsers()
@@ -25,20 +28,21 @@ async function parseBody({ headers, routeOptions }: FastifyRequest, payload: Rea
   if (Number(headers['content-length']) > bodyLimit) throw new Failure('tooLarge')
   const body = await readBody(payload, bodyLimit)
   if (body.length === 0) return undefined
-  // A large body of many small values keeps the parser busy for seconds; one of long texts does not.
-  const hasManyValues = body.length > FREE_SIZE && mostValues(body) > MAX_VALUES
-  if (hasManyValues) throw new Failure('tooLarge')
+  // Parsing a large body of many small values blocks the process for seconds. A few long strings of
+  // the same total size are parsed quickly.
+  const isSlowToParse = body.length > FREE_SIZE && estimateValues(body) > MAX_VALUES
+  if (isSlowToParse) throw new Failure('tooLarge')
   try {
     return JSON.parse(body.toString())
   } catch {
-    // The parser's own message quotes the body.
+    // The parser's own error is discarded, because its message quotes the body.
     throw new Failure('noJson')
   }
 }
 
 /**
- * Returns all bytes of `payload`. Every piece is copied into one buffer when it arrives: a client may
- * send single bytes, and each would take about 400 bytes of memory if it were kept.
+ * Returns all bytes of `payload`. Every piece is copied into one buffer as soon as it arrives. A client
+ * may send its body byte by byte, and each piece is an object that is far larger than its one byte.
  */
 function readBody(payload: Readable, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -51,14 +55,15 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
         reject(new Failure('tooLarge'))
         return
       }
-      buffer = withRoom(buffer, length, length + piece.length, limit)
+      buffer = enlarge(buffer, length, length + piece.length, limit)
       piece.copy(buffer, length)
       length += piece.length
     }
 
     payload.on('data', add)
     finished(payload, { writable: false }, (error) => {
-      // A connection that was destroyed before this call is no error here.
+      // `finished` may report no error when the connection was destroyed before this call, but then
+      // the stream has not ended either.
       if (error || !payload.readableEnded) reject(new Failure('unreadable'))
       else resolve(buffer.subarray(0, length))
     })
@@ -67,9 +72,10 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
 
 /**
  * Returns a buffer of at least `needed` bytes that begins with the first `length` bytes of `buffer`.
- * The size at least doubles, up to `limit`: enlarging for each piece would copy the body each time.
+ * A new buffer has at least twice the size, up to `limit`, so that the body is not copied again for
+ * each piece.
  */
-function withRoom(buffer: Buffer, length: number, needed: number, limit: number) {
+function enlarge(buffer: Buffer, length: number, needed: number, limit: number) {
   if (needed <= buffer.length) return buffer
   const size = Math.min(limit, Math.max(needed, 2 * buffer.length))
   const larger = Buffer.allocUnsafe(size)
@@ -78,14 +84,14 @@ function withRoom(buffer: Buffer, length: number, needed: number, limit: number)
 }
 
 /**
- * The number of JSON values that `body` has at most. Every value but the outermost one follows a
- * comma, or begins an array or an object.
+ * Returns an upper bound for the number of JSON values in `body`. Every value except the outermost one
+ * comes after a comma, or is the first one of an array or an object.
  */
-function mostValues(body: Buffer) {
+function estimateValues(body: Buffer) {
   return 1 + count(body, ',') + count(body, '[') + count(body, '{')
 }
 
-/** How often `body` has the character. Stops counting above MAX_VALUES. */
+/** Returns how often `character` occurs in `body`. Stops counting above MAX_VALUES. */
 function count(body: Buffer, character: string) {
   let found = 0
   let index = body.indexOf(character)

@@ -1,17 +1,17 @@
 /**
  * A constraint on the value of a field. The constraints of a field are checked in their order, and
- * the answer has the message of the first broken one.
+ * the client gets the message of the first one that the value violates.
  */
 export interface Constraint {
-  /** The key under which a field can give another message for the constraint. */
+  /** A field can replace the constraint's message in its `messages`, where this name is the key. */
   readonly name: string
-  /** Whether `value`, which keeps all earlier constraints of the field, keeps this one. */
+  /** Returns whether `value` satisfies the constraint, given that it satisfies all earlier ones. */
   isKept(value: unknown): boolean
-  /** The message for a client whose value for `field` breaks the constraint. */
+  /** Returns the message for the client when the value of `field` violates the constraint. */
   message(field: string): string
 }
 
-/** Returns the first constraint that `value` breaks; undefined when it keeps all of them. */
+/** Returns the first constraint that `value` violates, or undefined if it satisfies all of them. */
 export const brokenConstraint = (constraints: readonly Constraint[], value: unknown) =>
   constraints.find((constraint) => !constraint.isKept(value))
 
@@ -21,13 +21,13 @@ export const required: Constraint = {
   message: (field) => `El campo ${field} es obligatorio`,
 }
 
-/** The same as `required`, except that an empty text counts as missing. */
+/** Like `required`, but an empty text counts as missing, too. */
 export const requiredAndNotEmpty: Constraint = {
   ...required,
   isKept: (value) => required.isKept(value) && value !== '',
 }
 
-/** The same as `required`, except that a text of white space alone counts as missing. */
+/** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
   isKept: (value) => {
@@ -70,7 +70,7 @@ export const isTrueOrFalse: Constraint = {
 
 const forbiddenCharacters = (field: string) => `El campo ${field} contiene caracteres no permitidos`
 
-/** PostgreSQL can store the text: it has no NUL character and no half of a surrogate pair. */
+/** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
 export const isStorable: Constraint = {
   name: 'characters',
   isKept: (value) => !String(value).includes('\0') && String(value).isWellFormed(),
@@ -79,7 +79,7 @@ export const isStorable: Constraint = {
 
 const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
-/** Every character of the text is visible, and there is no white space at either end. */
+/** The text has no control or invisible characters, and no white space at either end. */
 export const isVisible: Constraint = {
   name: 'characters',
   isKept: (value) => !INVISIBLE.test(String(value)),
@@ -89,7 +89,7 @@ export const isVisible: Constraint = {
 /** The text has at most `max` characters (code points). */
 export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
-  isKept: (value) => countCharacters(String(value), max) <= max,
+  isKept: (value) => !isLongerThan(max, String(value)),
   message: (field) => `El campo ${field} no puede superar los ${max} caracteres`,
 })
 
@@ -111,7 +111,7 @@ export const isEmail: Constraint = {
   message: (field) => `El campo ${field} debe ser un correo electrónico`,
 }
 
-/** Returns the constraints of a text to be stored, of at most `max` characters. */
+/** Returns the constraints of a text that is stored and has at most `max` characters. */
 export const textConstraints = (max: number, presence = requiredAndNotBlank) => [
   presence,
   isText,
@@ -119,20 +119,23 @@ export const textConstraints = (max: number, presence = requiredAndNotBlank) => 
   hasAtMost(max),
 ]
 
-/** Returns the number of code points; for a text that is too long in any case, of UTF-16 units. */
-function countCharacters(text: string, max: number) {
-  // A code point has one or two UTF-16 units.
-  const needsCounting = text.length > max && text.length <= 2 * max
-  return needsCounting ? [...text].length : text.length
+/** Returns whether `text` has more than `max` code points. */
+function isLongerThan(max: number, text: string) {
+  // A code point has one or two UTF-16 units, so the length of most texts decides without a count.
+  if (text.length <= max) return false
+  if (text.length > 2 * max) return true
+  return [...text].length > max
 }
 
 /**
- * Returns `value` as a whole number, converted like JavaScript does: a blank text is 0, and digits
- * beyond the range of a double are Infinity. Returns undefined for every other value.
+ * Returns the whole number that `value` is, or that JavaScript's `Number` converts it to if it is a
+ * text. A blank text is converted to 0. A whole number beyond the range of a double is Infinity, but
+ * the word `Infinity` is not accepted. Returns undefined for every other value.
  */
 function wholeNumber(value: unknown) {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
   if (typeof value === 'string' && /infinity/i.test(value)) return undefined
   const number = Number(value)
-  return Number.isInteger(number) || Math.abs(number) === Infinity ? number : undefined
+  const isOutOfRange = Math.abs(number) === Infinity
+  return Number.isInteger(number) || isOutOfRange ? number : undefined
 }

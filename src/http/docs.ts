@@ -7,7 +7,7 @@ import { Failure } from './failures.js'
 import { type About, documentRoutes } from './openapi.js'
 import { PLACEHOLDER } from './openapi-examples.js'
 
-/** The content types of the files of Swagger UI that the page links to. */
+/** The files of Swagger UI that the page links to, with their content types. */
 const TYPES = {
   'index.css': 'text/css; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -36,8 +36,9 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * Shows the document. The base layout has no bar in which another document could be opened. An example
- * that names something new can be sent again and again, as each request gets another number.
+ * The script that starts Swagger UI with the document. The base layout has no input in which a user
+ * could open another document. The interceptor replaces PLACEHOLDER in the body of each request by a
+ * random number, so that the example of a creation can be sent again without a conflict of names.
  */
 const INITIALIZER = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
@@ -54,7 +55,7 @@ const INITIALIZER = `SwaggerUIBundle({
 })
 `
 
-/** What the page may load: the service's own files, and the styles and icons that Swagger UI makes. */
+/** Lets the page load only the service's own files, and the styles and icons that Swagger UI embeds. */
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
 interface File {
@@ -69,7 +70,8 @@ interface Content {
 }
 
 /**
- * Adds `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1) for the routes that are registered after it.
+ * Adds `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1). The document contains the routes that are
+ * registered after this plugin.
  */
 export default fp<About>(async (app, about) => {
   const makeDocument = documentRoutes(app, about)
@@ -80,7 +82,8 @@ export default fp<About>(async (app, about) => {
   }
 
   let loading: Promise<Content> | undefined
-  /** Loads everything into memory with the first request, so that no client can hold a file open. */
+
+  /** Loads everything into memory on the first request, so that no client can keep a file open. */
   function content() {
     loading ??= load().catch((error) => {
       loading = undefined
@@ -118,25 +121,25 @@ async function addRoutes(app: FastifyInstance, content: () => Promise<Content>) 
   })
 }
 
-/** The files that the page links to, by name. */
+/** Returns the files that the page links to, by name. */
 async function readFiles() {
   const { resolve } = createRequire(import.meta.url)
   const files = new Map([
-    ['swagger-initializer.js', file(Buffer.from(INITIALIZER), TYPES['swagger-ui-bundle.js'])],
+    ['swagger-initializer.js', makeFile(Buffer.from(INITIALIZER), TYPES['swagger-ui-bundle.js'])],
   ])
   for (const [name, type] of Object.entries(TYPES)) {
     const content = await readFile(resolve(`swagger-ui-dist/${name}`))
-    files.set(name, file(content, type))
+    files.set(name, makeFile(content, type))
   }
   return files
 }
 
-function file(content: Buffer, type: string): File {
+function makeFile(content: Buffer, type: string): File {
   const hash = createHash('sha256').update(content).digest('base64url')
   return { content, type, etag: `"${hash}"` }
 }
 
-/** Sends a file, or 304 to a client that has it already. */
+/** Sends a file, or the status 304 if the client already has it. */
 function sendFile({ content, type, etag }: File, { headers }: FastifyRequest, reply: FastifyReply) {
   reply.headers({ etag, 'cache-control': 'public, max-age=0' })
   const known = headers['if-none-match'] ?? ''

@@ -5,27 +5,27 @@ import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether the service is about to stop; `/health/ready` is 503 then. */
+    /** Whether the service is about to stop. From then on `/health/ready` answers 503. */
     isStopping: boolean
   }
 }
 
-/** How long `/health/ready` is 503 while new connections are still accepted, in milliseconds. */
+/** How long `/health/ready` answers 503 while connections are still accepted, in milliseconds. */
 const NOTICE = 500
-/** How long a kept connection may stay idle after that, in milliseconds. */
+/** How long an idle connection stays open after that, in milliseconds. */
 const IDLE_GRACE = 2000
 
 /**
- * Lets the clients of kept connections finish when the application closes. New connections are
- * refused at once, so a proxy sends those requests to another replica. A connection that is already
- * open gets one more answer, with `Connection: close`; if no request comes, it is closed after
- * IDLE_GRACE.
+ * Keeps idle connections open for a moment when the application closes. New connections are refused
+ * at once, so a proxy sends its next requests to another replica. A connection that is already open
+ * gets one more answer, with `Connection: close`. If no request arrives, the connection is closed
+ * after IDLE_GRACE.
  *
- * Node by itself closes idle connections at the moment when it refuses new ones. A request that is on
- * its way then is lost, and a proxy must not repeat a POST
- * (https://github.com/nodejs/node/issues/60617). The close of `net.Server` refuses new connections
- * and leaves the open ones alone. After the hook Fastify calls the close of `http.Server`, which
- * closes the idle ones as well and waits for the requests in flight.
+ * The `close` of Node's `http.Server` closes the idle connections at the same moment as it stops
+ * accepting new ones. A request that was already sent on such a connection is lost, and a proxy must
+ * not repeat a POST (https://github.com/nodejs/node/issues/60617). So the hook calls the `close` of
+ * `net.Server`, which only stops accepting connections. After the hook Fastify calls the `close` of
+ * `http.Server`, which closes the idle connections and waits for the requests in flight.
  */
 export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)
@@ -36,7 +36,7 @@ export function keepIdleConnections(app: FastifyInstance) {
   })
 }
 
-/** Closes a listening application after a notice to the proxies that ask for `/health/ready`. */
+/** Closes a listening application, NOTICE after `/health/ready` has begun to answer 503. */
 export async function drain(app: FastifyInstance) {
   app.isStopping = true
   await sleep(NOTICE)

@@ -1,22 +1,23 @@
 import { type SchemaOptions, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
-/** An object that the OpenAPI document names `title`, and refers to by that name. */
+/** Returns the schema of an object that the OpenAPI document defines once, under the name `title`. */
 export const Named = <T extends TProperties>(title: string, description: string, properties: T) =>
   Type.Object(properties, { title, description })
 
-/** A text or null, in an answer. */
+/** Returns the schema of a text or null in an answer. */
 export const NullableText = (options: SchemaOptions) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
 
-/** The key that says in an answer whether the request was carried out. */
+/** Returns the schema of the field `success`: whether the request was carried out. */
 export const Done = <T extends boolean>(value: T) =>
   Type.Literal(value, { description: 'Si la petición se ha cumplido' })
 
-/** The schema of an answer `{ success: true, data }`. */
+/** Returns the schema of an answer `{ success: true, data }`. */
 export const Success = <T extends TSchema>(data: T) => Type.Object({ success: Done(true), data })
+
 /**
- * The answer `{ success: true, data }`. `changes` are what a write has changed. They are for the log
- * alone, and are taken out of the answer before it is sent.
+ * Returns the answer `{ success: true, data }`. `changes` is what a write has changed. It is only
+ * meant for the audit log, and auth/audit.ts removes it before the answer is sent.
  */
 export const success = <T>(data: T, changes?: object) => ({
   success: true as const,
@@ -24,7 +25,7 @@ export const success = <T>(data: T, changes?: object) => ({
   changes,
 })
 
-/** The schema of an answer with one page of a list and the number of all pages. */
+/** Returns the schema of an answer with one page of a list and the total number of pages. */
 export const Page = <T extends TSchema>(row: T) =>
   Type.Object({
     success: Done(true),
@@ -32,17 +33,21 @@ export const Page = <T extends TSchema>(row: T) =>
     totalPages: Type.Integer({ minimum: 0, description: 'Cuántas páginas hay', examples: [1] }),
   })
 
-/** The schema of an answer `{ success: true, message }` whose message is always the same. */
+/** Returns the schema of an answer `{ success: true, message }` with a constant message. */
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({
     success: Done(true),
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
   })
 
-/** `{ success: true, message }`, as a schema and as the answer to every deletion. */
-export const Deleted = Confirmation('Eliminado correctamente')
+const DELETED = 'Eliminado correctamente' as const
+
+/** The schema of the answer to every deletion. */
+export const Deleted = Confirmation(DELETED)
+
+/** Returns the answer to a deletion. `changes` has the same meaning as for `success`. */
 export const deleted = (changes: object) => ({
   success: true as const,
-  message: 'Eliminado correctamente' as const,
+  message: DELETED,
   changes,
 })

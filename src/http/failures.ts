@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * Kinds of failure whose text is given where the Failure is made. `invalid` is a broken constraint
- * for which the contract has a text, `malformed` any other broken constraint of the input.
+ * For these kinds of failure the text is always passed to the constructor of Failure. `invalid` is a
+ * violated constraint for which the contract has a text. `malformed` is any other violated constraint.
  */
 type WithOwnText = 'invalid' | 'malformed'
 
-/** Kinds of failure whose text may be given there. Otherwise the text of the route is sent. */
+/** For these kinds the text may be passed to the constructor. Otherwise the route's text is sent. */
 type WithEitherText = 'unauthenticated' | 'conflict'
 
-/** Kinds of failure whose text is always that of the route, or else the usual one. */
+/** For these kinds the route's text is sent, or the text in USUAL if the route declares none. */
 type WithRouteText =
   | 'noJson'
   | 'unreadable'
@@ -23,10 +23,10 @@ type WithRouteText =
   | 'unavailable'
   | 'unexpected'
 
-/** The kinds of failure. They know nothing of HTTP. */
+/** The kinds of failure. None of them is bound to a status of HTTP. */
 export type FailureCode = WithOwnText | WithEitherText | WithRouteText
 
-/** The kind of a failure, its text for the client in Spanish, and its cause for the log. */
+/** The kind of the failure, a text in Spanish for the client, and the cause for the log. */
 export type FailureArguments =
   | [code: WithOwnText, text: string, options?: ErrorOptions]
   | [code: WithEitherText, text?: string, options?: ErrorOptions]
@@ -41,7 +41,8 @@ export class Failure extends Error {
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)
-    // The document is made of every declared text at the start, so an empty one ends the start.
+    // An empty text would count as a missing one. documentFailures makes a Failure with each declared
+    // text when a route is added, so an empty text in a declaration stops the start of the service.
     if (text === '') throw new TypeError(`the text of the Failure ${code} is empty`)
     this.code = code
   }
@@ -50,14 +51,17 @@ export class Failure extends Error {
 /** The shapes of a body (contract, section 7): A with `statusCode`, B with `success`. */
 type Shape = 'status' | 'success'
 
-/** The answer to a kind of failure with one text, which is sent unless the Failure has its own. */
+/** The answer to a kind of failure. `message` is sent if the Failure has no text of its own. */
 interface AnswerWithMessage {
   status: number
   shape: Shape
   message: string
 }
 
-/** The answer to a kind of failure that has its own text. `texts` lists them for the document. */
+/**
+ * The answer to a kind of failure when each Failure has a text of its own. `texts` lists those texts
+ * for the OpenAPI document.
+ */
 interface AnswerWithTexts {
   status: number
   shape: Shape
@@ -66,7 +70,7 @@ interface AnswerWithTexts {
 
 export type FailureAnswer = AnswerWithMessage | AnswerWithTexts
 
-/** The answers of a route, by kind of failure, where they differ from the usual ones. */
+/** The answers that a route declares, by kind of failure. They replace those in USUAL. */
 export type FailureAnswers = {
   [Code in WithOwnText]?: AnswerWithTexts
 } & {
@@ -86,8 +90,8 @@ declare module 'fastify' {
 }
 
 /**
- * Returns an answer in shape A, `{ statusCode, message }` (contract, section 7): with a text as
- * `message`, with a list as `texts`.
+ * Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). A single text becomes
+ * its `message`, and a list becomes its `texts`.
  */
 export function statusFailure(status: number, message: string): AnswerWithMessage
 export function statusFailure(status: number, texts?: readonly string[]): AnswerWithTexts
@@ -95,7 +99,10 @@ export function statusFailure(status: number, text: string | readonly string[] =
   return { status, shape: 'status', ...messageOrTexts(text) }
 }
 
-/** Returns the same in shape B, `{ success: false, message }` (contract, section 7). */
+/**
+ * Returns an answer in shape B, `{ success: false, message }` (contract, section 7). A single text
+ * becomes its `message`, and a list becomes its `texts`.
+ */
 export function successFailure(status: number, message: string): AnswerWithMessage
 export function successFailure(status: number, texts?: readonly string[]): AnswerWithTexts
 export function successFailure(status: number, text: string | readonly string[] = []) {
@@ -105,7 +112,7 @@ export function successFailure(status: number, text: string | readonly string[] 
 const messageOrTexts = (text: string | readonly string[]) =>
   typeof text === 'string' ? { message: text } : { texts: text }
 
-/** The answers of routes that declare none for a kind of failure. */
+/** The answer to each kind of failure on a route that declares no other answer. */
 const USUAL: Record<WithOwnText, AnswerWithTexts> &
   Record<WithEitherText | WithRouteText, AnswerWithMessage> = {
   invalid: statusFailure(400),
@@ -125,7 +132,7 @@ const USUAL: Record<WithOwnText, AnswerWithTexts> &
   unexpected: statusFailure(500, 'Error interno del servidor'),
 }
 
-/** Returns the answer to `failure` of a route that declares `failures`: its status and its body. */
+/** Returns the status, the shape and the body for `failure` on a route that declares `failures`. */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const answer: FailureAnswer = failures[failure.code] ?? USUAL[failure.code]
   const { status, shape } = answer
@@ -136,7 +143,7 @@ export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
 
 const textOf = (answer: FailureAnswer) => ('message' in answer ? answer.message : '')
 
-/** When a client that was refused with `busy` may come again, in seconds. */
+/** How long a client that was refused with `busy` should wait before it tries again, in seconds. */
 const RETRY_AFTER = 5
 
 /** Answers every Failure of the application as its route declares it in `config.failures`. */
@@ -163,7 +170,7 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
   return reply.code(status).send(body)
 }
 
-/** Turns what Fastify and its plugins throw into a Failure. Their own texts are never sent. */
+/** Converts what Fastify and its plugins throw into a Failure. Their own texts are never sent. */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }

@@ -1,13 +1,13 @@
 import { Failure } from './failures.js'
 
-/** The connection of a request, which closes when the client goes. */
+/** The connection of a request. It closes when the client disconnects. */
 interface Client {
   destroyed: boolean
   once(event: 'close', listener: () => void): unknown
   off(event: 'close', listener: () => void): unknown
 }
 
-/** How much one key has taken, and the requests that wait for more, oldest first. */
+/** The amount that one key holds, and its waiting requests, oldest first. */
 interface Account {
   taken: number
   waiting: { amount: number; begin(): void }[]
@@ -16,20 +16,21 @@ interface Account {
 export type FairShare = ReturnType<typeof fairShare>
 
 /**
- * Divides a scarce resource among keys. Each key may hold `share` of it at a time. A request for more
- * waits until enough has been given back, and `maxWaiting` requests of one key may wait. An amount
- * above `share` is granted while its key holds nothing else.
+ * Divides a scarce resource among keys. Each key may hold the amount `share` at a time. A request for
+ * more waits until the key has given enough back. The caller refuses a request when `isFull`, so that
+ * at most `maxWaiting` requests of one key wait. An amount above `share` is granted when its key
+ * holds nothing else.
  */
 export function fairShare(share: number, maxWaiting = Infinity) {
   const accounts = new Map<number, Account>()
 
-  const hasRoom = ({ taken }: Account, amount: number) => taken === 0 || taken + amount <= share
+  const fits = ({ taken }: Account, amount: number) => taken === 0 || taken + amount <= share
 
-  /** Grants the waiting requests their amounts, in their order, as long as there is room. */
+  /** Grants the waiting requests their amounts, oldest first, until one does not fit. */
   function admit(account: Account) {
     for (;;) {
       const [first] = account.waiting
-      if (!first || !hasRoom(account, first.amount)) return
+      if (!first || !fits(account, first.amount)) return
       account.waiting.shift()
       account.taken += first.amount
       first.begin()
@@ -54,18 +55,18 @@ export function fairShare(share: number, maxWaiting = Infinity) {
   }
 
   return {
-    /** Whether no further request of `key` may wait. */
+    /** Returns whether `maxWaiting` requests of `key` are already waiting. */
     isFull: (key: number) => (accounts.get(key)?.waiting.length ?? 0) >= maxWaiting,
 
     /**
-     * Takes `amount` of the share of `key`, after all earlier requests of that key. Returns the
-     * function that gives it back, which the caller must call. Throws the Failure `unreadable` when
-     * the client goes while its request waits.
+     * Takes `amount` of the share of `key`, after all earlier requests of that key. Returns a
+     * function that gives the amount back, and which the caller must call exactly once. Throws the
+     * Failure `unreadable` when the client disconnects while its request waits.
      */
     async take(key: number, amount: number, client: Client): Promise<() => void> {
       const account = accounts.get(key) ?? { taken: 0, waiting: [] }
       accounts.set(key, account)
-      if (account.waiting.length > 0 || !hasRoom(account, amount)) {
+      if (account.waiting.length > 0 || !fits(account, amount)) {
         if (client.destroyed) throw new Failure('unreadable')
         await wait(account, amount, client)
       } else {

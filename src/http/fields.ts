@@ -25,11 +25,12 @@ import {
 } from './constraints.js'
 import { Failure } from './failures.js'
 
-/** The texts that the contract has for constraints of a field, by the name of the constraint. */
+/** The contract's texts for the constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-/** A symbol as the key, so that the constraints do not show in the OpenAPI document. */
+/** The key is a symbol, so that the constraints do not appear in the OpenAPI document. */
 const CONSTRAINTS = Symbol('constraints')
+
 type FieldSchema = TSchema & {
   [CONSTRAINTS]?: { constraints: readonly Constraint[]; messages: Messages }
 }
@@ -43,8 +44,8 @@ const constraintsOf = (schema: FieldSchema) =>
   schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
 
 /**
- * Returns the schema of a field. `wire` is its JSON Schema in the OpenAPI document. The constraints
- * are checked in their order, and `messages` replaces their texts.
+ * Returns the schema of a field. `wire` is its JSON Schema in the OpenAPI document. Requests are
+ * checked against the constraints, in their order. `messages` replaces the constraints' own texts.
  */
 export function field<T>(
   wire: object,
@@ -58,21 +59,21 @@ export function field<T>(
   })
 }
 
-/** Returns the same field. Handlers get what `decode` returns for the value on the wire. */
+/** Returns the field with a conversion: handlers get what `decode` returns for a valid value. */
 export function decoded<Wire, T>(schema: TUnsafe<Wire>, decode: (value: Wire) => T) {
   return Type.Transform(schema)
     .Decode(decode)
     .Encode((value) => value as unknown as Wire)
 }
 
-/** Returns the Failure for the first constraint of the field `name` that `value` breaks, if any. */
+/** Returns the Failure for the first constraint of the field `name` that `value` violates, if any. */
 export function checkField(name: string, schema: TSchema, value: unknown): Failure | undefined {
   const { constraints, messages } = constraintsOf(schema)
   const broken = brokenConstraint(constraints, value)
   return broken && failureFor(name, broken, messages)
 }
 
-/** Returns every Failure that the field `name` can have. An optional field may be missing. */
+/** Returns every Failure that the field `name` can have; `isRequired` adds the one for absence. */
 export function fieldFailures(name: string, schema: TSchema, isRequired: boolean): Failure[] {
   const { constraints, messages } = constraintsOf(schema)
   return constraints
@@ -80,7 +81,7 @@ export function fieldFailures(name: string, schema: TSchema, isRequired: boolean
     .map((constraint) => failureFor(name, constraint, messages))
 }
 
-/** Returns `invalid` where the contract has a text for the broken constraint, or else `malformed`. */
+/** Returns the Failure `invalid` if the contract has a text for the constraint, else `malformed`. */
 function failureFor(name: string, constraint: Constraint, messages: Messages) {
   const message = messages[constraint.name]
   return message === undefined
@@ -88,9 +89,9 @@ function failureFor(name: string, constraint: Constraint, messages: Messages) {
     : new Failure('invalid', message)
 }
 
-/** The largest value of an integer column, and so the largest id. */
+/** The largest value of an integer column in PostgreSQL, and so the largest id. */
 export const MAX_ID = 2_147_483_647
-/** Handlers get this id for every whole number that is no id. Generated keys start at 1. */
+/** Handlers get this id for every whole number that cannot be an id. No row has it. */
 const UNKNOWN_ID = -1
 
 function toId(value: unknown) {
@@ -98,44 +99,50 @@ function toId(value: unknown) {
   return id >= 1 && id <= MAX_ID ? id : UNKNOWN_ID
 }
 
-/** An id: a whole number other than 0, or its text. Handlers get a number that fits the column. */
+/**
+ * Returns the schema of an id: a whole number other than 0, or the text of one. Handlers get a number
+ * that fits an integer column.
+ */
 export function Id(messages?: Messages, description = 'Id') {
   const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, description }
   return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
 }
 
-/** An id in the path, with one text for all of its constraints. */
+/** Returns the schema of an id in the path. `message` is the text for all of its constraints. */
 export const PathId = (message: string, description: string) =>
   Id({ missing: message, number: message }, description)
 
 const TOO_LONG = Symbol('too long')
 
-/** A list of objects. A list of more than `maxItems` objects is the Failure that `tooLong` returns. */
+type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
+
+/**
+ * Returns the schema of a list of objects. A list of more than `maxItems` objects fails with the
+ * Failure that `tooLong` returns.
+ */
 export function List<T extends TObject>(items: T, maxItems: number, tooLong: () => Failure) {
   const options: ArrayOptions = { maxItems }
   return Type.Array(items, { ...options, [TOO_LONG]: tooLong })
 }
 
-/** Returns the Failure for a list with too many objects; undefined for all other lists. */
+/** Returns the Failure for a list with too many objects, and undefined for all other lists. */
 export function checkLength(schema: TSchema, list: unknown[]): Failure | undefined {
   const tooLong: (() => Failure) | undefined = (schema as ListSchema)[TOO_LONG]
   return list.length > schema.maxItems ? tooLong?.() : undefined
 }
 
-type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
-
-/** A field of a body that may be missing or null; both mean the same. */
+/** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, nullable: true })
 
-/** `true` or `false`, and no other value that stands for them. */
+/** Returns the schema of a boolean. Texts and numbers that stand for one are not accepted. */
 export const Bool = (description?: string) =>
   field<boolean>({ type: 'boolean', description }, [required, isBoolean])
 
 interface TextOptions {
-  /** The largest number of characters (code points). */
+  /** The largest number of characters (code points), 255 by default. */
   max?: number
-  /** Whether a text without a visible character is accepted. */
+  /** Whether an empty text and a text of only white space are accepted. */
   blank?: boolean
   /** Whether invisible characters and white space at either end are refused. */
   visible?: boolean
@@ -144,7 +151,7 @@ interface TextOptions {
   messages?: Messages
 }
 
-/** A text to be stored, of at most `max` characters, which are blank only with `blank`. */
+/** Returns the schema of a text that is stored. */
 export function Text({ max = 255, blank, visible, messages, ...options }: TextOptions = {}) {
   const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, ...options }
   const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
@@ -159,10 +166,10 @@ export const PageNumber = Type.Optional(
   ),
 )
 
-/** The longest text to search for, in characters. No stored text is longer. */
+/** The longest text to search for, in characters. No text that can be searched is longer. */
 const MAX_SEARCH = 255
 
-/** The query parameter `search`: a text that the found rows contain, in upper or lower case. */
+/** The query parameter `search`: a text that the rows must contain, whatever the case. */
 export const Search = Type.Optional(
   field<string>({ type: 'string', maxLength: MAX_SEARCH, description: 'Texto que contiene' }, [
     isText,
@@ -171,7 +178,7 @@ export const Search = Type.Optional(
   ]),
 )
 
-/** A query parameter that is `true` or `false`. */
+/** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */
 export function QueryBoolean(description: string) {
   const wire = { type: 'string', enum: ['true', 'false'], description }
   const schema = field<string>(wire, [isTrueOrFalse])

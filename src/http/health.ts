@@ -11,7 +11,7 @@ const NOT_READY = statusFailure(503, 'No disponible')
  * database cannot be queried, and when the service is about to stop.
  */
 const healthRoutes: RoutePlugin = async (app) => {
-  /** The query in flight, which all requests that arrive meanwhile share. */
+  /** The query in flight. Requests that arrive before it ends share it. */
   let query: Promise<unknown> | undefined
 
   app.get('/live', {
@@ -24,7 +24,8 @@ const healthRoutes: RoutePlugin = async (app) => {
     schema: { hide: true, response },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable')
-      // The route needs no session, so anybody can send any number of requests.
+      // The route needs no session, so anybody can send any number of requests. They all share one
+      // query, so they take no more than one connection from the others.
       query ??= app.sql`select require_primary()`
         .then(() => {})
         .finally(() => {

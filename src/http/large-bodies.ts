@@ -4,26 +4,28 @@ import { Failure } from './failures.js'
 import { fairShare } from './fair-share.js'
 
 /**
- * How many bytes all large bodies may have together, unless `largestBody` needs more. While a body is
- * read, parsed and worked on, it takes about four times its size of memory.
+ * How many bytes all large bodies in progress may have together. The limit is higher if two bodies of
+ * the size `largestBody` need more. While a body is read, parsed and handled, it takes several times
+ * its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Bounds the memory for bodies above BODY_LIMIT. From before a body is read until the request is
- * answered, its bytes count towards MAX_BYTES; a body that does not fit is refused with the Failure
- * `busy`. The bodies of one user (`request.sharer`, see turns.ts) take at most half of the bytes, and
- * further ones of the same user wait. `largestBody` is the largest `bodyLimit` of all routes, in bytes.
+ * Bounds the memory for bodies above BODY_LIMIT. The bytes of such a body count towards MAX_BYTES from
+ * before the body is read until the request is answered. A body that does not fit is refused with the
+ * Failure `busy`. The bodies of one user (`request.sharer`, see turns.ts) may take half of the bytes.
+ * Further bodies of the same user wait. `largestBody` is the largest `bodyLimit` of all routes, in
+ * bytes.
  */
 export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
   const shares = fairShare(maxBytes / 2)
-  /** The functions that give back the bytes of large bodies, by their requests. */
+  /** For each request with a large body, the function that gives its bytes back. */
   const taken = new Map<FastifyRequest, () => void>()
   let bytesTaken = 0
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // Requests without a user share one account.
+    // Requests that count for no user share the key 0, which is nobody's id.
     const giveBack = await shares.take(sharer ?? 0, bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()
@@ -38,7 +40,7 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
 
   app.addHook('preParsing', async (request) => {
     const bytes = announcedBytes(request)
-    // A body above the route's limit is refused without being read.
+    // bodies.ts refuses a body above the route's limit without reading it.
     if (bytes <= BODY_LIMIT || bytes > request.routeOptions.bodyLimit) return
     taken.set(request, await take(request, bytes))
   })
@@ -49,7 +51,7 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   })
 }
 
-/** The size of a request's body in bytes; for a chunked body the most that its route accepts. */
+/** Returns the size of the body in bytes, or the route's limit if the body is chunked. */
 function announcedBytes({ headers, routeOptions }: FastifyRequest) {
   if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
   return Number(headers['content-length'] ?? 0)

@@ -3,16 +3,16 @@ import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from './failures.js'
 
-/** How many requests may be in flight. A request whose body is still arriving does not count. */
+/** How many requests may be in flight. A request does not count while its body arrives. */
 const MAX_IN_FLIGHT = 400
-/** How late the event loop may be before requests are refused, in milliseconds. */
+/** Requests are refused while the event loop is later than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000
-/** How long the answer to a refused request is held back, in milliseconds. */
+/** How long the answer to a refused request is delayed, in milliseconds. */
 const REFUSAL_DELAY = 1000
 
 /**
- * Throws the Failure `busy`, after REFUSAL_DELAY: a client that repeats its request without a pause
- * would otherwise keep the service busy with refusals.
+ * Throws the Failure `busy` after REFUSAL_DELAY. The delay slows down clients that repeat a refused
+ * request at once, and would otherwise keep the service busy with refusals.
  */
 export async function refuse(): Promise<never> {
   await sleep(REFUSAL_DELAY)
@@ -20,8 +20,8 @@ export async function refuse(): Promise<never> {
 }
 
 /**
- * Refuses requests with the Failure `busy` while MAX_IN_FLIGHT others are in flight, or while the
- * event loop is later than MAX_LOOP_DELAY.
+ * Refuses a request with the Failure `busy` if MAX_IN_FLIGHT others are in flight, or if the event
+ * loop is later than MAX_LOOP_DELAY.
  */
 export async function limitLoad(app: FastifyInstance) {
   const inFlight = new Set<FastifyRequest>()
@@ -40,7 +40,7 @@ export async function limitLoad(app: FastifyInstance) {
     pressureHandler: refuse,
   })
   app.addHook('onRequest', enter)
-  // The body is read between these two hooks, at the pace of the client.
+  // Between these two hooks the body is read, which takes as long as the client likes.
   app.addHook('preParsing', leave)
   app.addHook('preValidation', enter)
   app.addHook('onSend', leave)

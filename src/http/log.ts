@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyLogFn, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 
-/** The level of audit lines, between `info` and `warn`: LOG_LEVEL=audit leaves out the requests. */
+/** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
 export const AUDIT_LEVEL = 35
 
-/** Where the log lines are written: an Output (output.ts), or a stream. */
+/** What the log lines are written to: an Output (output.ts), or a stream. */
 export type LogStream = { write(line: string): unknown }
 
 /**
- * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or
- * queries of requests, and an error is logged without the properties that may quote a request or a
- * row, like the detail of a database error.
+ * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or query
+ * strings of requests. An error is logged without the properties that may quote a request or a row,
+ * like the `detail` of a database error.
  */
 export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
@@ -19,7 +19,8 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
     customLevels: { audit: AUDIT_LEVEL },
     serializers: { err: serializeError },
     hooks: {
-      // JSON does not escape these characters, and terminals act on them.
+      // These are control, format and line-separating characters. JSON.stringify does not escape
+      // them, and a terminal that shows the log would interpret them.
       streamWrite: (line: string) => line.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, encodeURI),
     },
   }
@@ -32,7 +33,7 @@ interface LoggedError {
   stack: string
 }
 
-/** An error with the properties that those of the database have. */
+/** An error with the additional properties that an error of the database has. */
 type DatabaseError = Error & { code?: string; constraint_name?: string }
 
 function serializeError(error: unknown): LoggedError {
@@ -50,29 +51,31 @@ declare module 'fastify' {
     audit: FastifyLogFn
   }
   interface FastifyRequest {
-    /** The same as `ip`, which is undefined once the client has gone. */
+    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string
   }
 }
 
 /**
- * Writes one line for each request when it has been answered, with `aborted` when the client has gone
- * before. Successful requests for health and metrics have no line. Every answer has the id of its
- * line as `x-request-id`.
+ * Writes one line for each request when it has been answered, or a line with `aborted` if the client
+ * has disconnected before. Successful requests for health and metrics have no line. The id in the
+ * header `x-request-id` of every answer is the `reqId` of its line.
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
   app.addHook('onRequest', async (request, reply) => {
     request.clientIp = request.ip
-    // Many requests may wait on one connection, and each of them listens for its end. Node would
-    // warn of a leak at the eleventh listener.
+    // A client may send many requests on one connection without waiting for the answers, and each
+    // request listens for the end of the connection. Node would warn of a leak at the 11th listener.
     request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
   })
   onAnswered(app, ({ method, url, clientIp: ip, failure, log }, reply, isAborted) => {
-    // Clients put anything in the query, tokens as well.
+    // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
-    if (!failure && /^\/(health\/|metrics$)/.test(path)) return
+    const isProbe = /^\/(health\/|metrics$)/.test(path)
+    if (isProbe && !failure) return
+
     const ms = Math.round(reply.elapsedTime)
     const status = reply.statusCode
     const line = { method, path, status, ms, ip }
@@ -81,8 +84,9 @@ export function logRequests(app: FastifyInstance) {
 }
 
 /**
- * Calls `listener` once for each request: when its answer has been sent, or with `isAborted` when the
- * client has gone before. Fastify's hook `onResponse` does not report the second case.
+ * Calls `listener` once for each request. It is called when the answer has been sent, or with
+ * `isAborted` if the client has disconnected before. Fastify's hook `onResponse` does not run in the
+ * second case.
  */
 export function onAnswered(
   app: FastifyInstance,
@@ -91,6 +95,7 @@ export function onAnswered(
   app.addHook('onSend', async (request, reply) => {
     const { raw } = reply
     const { socket } = request
+
     function end(isAborted: boolean) {
       raw.off('finish', onFinish)
       socket.off('close', onClose)
@@ -98,10 +103,14 @@ export function onAnswered(
     }
     const onFinish = () => end(false)
     const onClose = () => end(true)
-    if (socket.destroyed) return void process.nextTick(onClose)
+
+    if (socket.destroyed) {
+      process.nextTick(onClose)
+      return
+    }
     raw.once('finish', onFinish)
-    // An answer may wait for earlier ones on its connection. When that connection ends, Node reports
-    // it on the socket alone.
+    // An answer may be queued behind earlier answers on the same connection. If the connection closes
+    // then, only the socket emits an event, and the response does not.
     socket.once('close', onClose)
   })
 }

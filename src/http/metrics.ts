@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from '../version.js'
 import { onAnswered } from './log.js'
 
-/** A figure that the application adds. `read` returns its present value. */
+/** A metric that the application adds. `read` returns its current value. */
 interface AppGauge {
   name: string
   help: string
@@ -11,9 +11,9 @@ interface AppGauge {
 }
 
 /**
- * Gauges of the metrics library that are left out. Only counters have names that end in `_total`, and
- * `nodejs_active_handles`, `nodejs_active_requests` and `nodejs_active_resources` have the same figures
- * by type.
+ * These gauges of the metrics library are left out. By convention only the name of a counter ends in
+ * `_total`. The same numbers, by type, are in `nodejs_active_handles`, `nodejs_active_requests` and
+ * `nodejs_active_resources`.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -22,9 +22,9 @@ const MISNAMED = [
 ]
 
 /**
- * `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
+ * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
  * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
- * `gauges`. It asks for no session.
+ * `gauges`. The route needs no session.
  */
 export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
   const registry = new Registry()
@@ -47,7 +47,7 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
     registers,
   })
   onAnswered(app, ({ method, routeOptions, failure }, { statusCode: status, elapsedTime }) => {
-    // A label with the path would have as many values as clients invent.
+    // The label is the pattern of the route. Clients could invent any number of different paths.
     const route = routeOptions.url ?? 'none'
     const outcome = failure?.code ?? 'done'
     duration.observe({ method, route, status, outcome }, elapsedTime / 1000)

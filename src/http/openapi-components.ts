@@ -1,7 +1,7 @@
-/** What is read of an operation of an OpenAPI document. */
+/** The parts of an operation in an OpenAPI document that this module uses. */
 interface Operation {
   operationId: string
-  /** The first one is the feature of the operation. */
+  /** The first tag is the feature of the operation. */
   tags: string[]
   responses: Record<string, { content?: object } | { $ref: string }>
 }
@@ -9,15 +9,15 @@ interface Operation {
 /** The operations by path and method. */
 type Paths = Record<string, Record<string, Operation>>
 
-/** One place of the document that has a response. */
+/** One place where a response is used: an operation and a status of it. */
 interface Use {
   operation: Operation
   status: string
 }
 
 /**
- * Replaces every response that has content by a reference, in place. Returns each distinct one, by the
- * name that the references have: `components.responses` of the document.
+ * Replaces every response that has content by a reference to a shared response. Modifies `paths`.
+ * Returns the shared responses by name, which is the value of `components.responses` in the document.
  */
 export function shareResponses(paths: Paths): Record<string, object> {
   const responses: Record<string, object> = {}
@@ -31,7 +31,7 @@ export function shareResponses(paths: Paths): Record<string, object> {
   return responses
 }
 
-/** Returns where each distinct response with content is used, by its JSON text. */
+/** Returns the uses of each distinct response with content. The keys are the responses as JSON. */
 function usesByResponse(paths: Paths) {
   const usesByText = new Map<string, [Use, ...Use[]]>()
   const operations = Object.values(paths).flatMap((item) => Object.values(item))
@@ -48,8 +48,9 @@ function usesByResponse(paths: Paths) {
 }
 
 /**
- * Returns a name for the response with these uses. A response that several features have is called
- * by its status, as in `Comun401`; any other one by its first operation too, as in `Login401`.
+ * Returns a name for the response with these uses. The name of a response that several features share
+ * consists of `Comun` and its status, as in `Comun401`. The name of any other response consists of its
+ * first operation and its status, as in `Login401`.
  */
 function nameOf(uses: [Use, ...Use[]], taken: object) {
   const [{ operation, status }] = uses

@@ -3,31 +3,32 @@ import type { FastifySchema } from 'fastify'
 
 /** The request that the page of the documentation prefills for an operation. */
 export interface RequestExample {
-  /** The values of the parameters in the path. */
+  /** The values of the path parameters, by name. */
   params?: Record<string, number>
   body?: object
 }
 
-/** The examples of requests, by the `operationId` of the operation. */
+/** The example requests, by the `operationId` of the operation. */
 export type RequestExamples = Record<string, RequestExample | undefined>
 
-/** The page sends a random number for it, so that an example that names something new is new. */
+/** The page replaces it by a random number, so that the names in an example are always new. */
 export const PLACEHOLDER = '{n}'
 
-/** The key of the example of a request that was carried out, and the description of its answer. */
+/** The name of the example of a successful answer, and the description of that answer. */
 export const DONE = 'Hecho'
 
-/** Returns the schema of a route with an example of its parameters and of its body. */
+/** Returns the schema of a route, with the example added to its path parameters and its body. */
 export function withRequestExample(schema: FastifySchema, example: RequestExample = {}) {
   const { params, body } = example
   return {
     ...schema,
-    ...(params && { params: withValues(schema.params as TSchema, params) }),
+    ...(params && { params: withExampleValues(schema.params as TSchema, params) }),
     ...(body && { body: { ...(schema.body as TSchema), examples: [body] } }),
   }
 }
 
-function withValues(schema: TSchema, values: Record<string, number>) {
+/** Returns the schema of an object, with an example value added to each property. */
+function withExampleValues(schema: TSchema, values: Record<string, number>) {
   const properties = Object.entries<TSchema>(schema.properties).map(([name, property]) => [
     name,
     { ...property, examples: [values[name]] },
@@ -36,8 +37,8 @@ function withValues(schema: TSchema, values: Record<string, number>) {
 }
 
 /**
- * Returns the examples of the answer with one status, by a name for each: of what the schemas in `done`
- * describe, and every body in `failures`, which is called by its text.
+ * Returns the examples of the answers with one status, by name. The example of each schema in `done` is
+ * named DONE, and each body in `failures` is named after its message.
  */
 export function answerExamples(done: TSchema[], failures: { message: string }[]) {
   const examples = [
@@ -47,7 +48,7 @@ export function answerExamples(done: TSchema[], failures: { message: string }[])
   return Object.fromEntries(examples)
 }
 
-/** Returns an example of what the schema describes, made of the examples of its fields. */
+/** Returns an example value for the schema, built from the examples of its fields. */
 function exampleOf(schema: TSchema): unknown {
   if (schema.examples) return schema.examples[0]
   if (schema.const !== undefined) return schema.const

@@ -20,20 +20,20 @@ import {
 } from './openapi-examples.js'
 import { possibleFailures } from './validation.js'
 
-/** What the document says of the service as a whole, and of each feature. */
+/** The texts of the document about the whole service and about each feature. */
 export interface About {
   description: string
   tags: { name: string; description: string }[]
-  /** The requests that the page prefills, by operationId. */
+  /** The example requests that the page prefills, by `operationId`. */
   examples: RequestExamples
 }
 
-/** A route as the document needs it. */
+/** The properties of a route that the document is made from. */
 type DocumentedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
 
 /**
- * Collects the routes that are registered after this call, but not the hidden ones. Returns a function
- * that makes their document (OpenAPI 3.1, as JSON text) from their schemas and from `about`.
+ * Collects the routes that are registered after this call, except the hidden ones. Returns a function
+ * that makes the OpenAPI 3.1 document, as JSON text, from the schemas of these routes and from `about`.
  */
 export function documentRoutes(app: FastifyInstance, about: About): () => Promise<string> {
   const routes: DocumentedRoute[] = []
@@ -45,8 +45,9 @@ export function documentRoutes(app: FastifyInstance, about: About): () => Promis
 }
 
 /**
- * Makes the document with a plugin on an application of its own, which answers no request. Few
- * processes are asked for the document, and the plugin would add 25 ms to the start of each.
+ * Makes the document with the plugin `@fastify/swagger`, on an additional application that answers no
+ * requests. The plugin is loaded only when a client requests the document, which most processes never
+ * see, so that it does not slow down every start of the service.
  */
 async function makeDocument(routes: DocumentedRoute[], about: About) {
   const { default: swagger } = await import('@fastify/swagger')
@@ -63,31 +64,34 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
 }
 
 /**
- * Puts each schema with a title and each response under `components`, once, and a reference where it
- * is used. The texts that a failure can have in one place stand beside the reference to its schema.
+ * Moves each schema with a title and each response to `components` and puts a reference in each of its
+ * places. A failure's schema is shared, but its status and texts differ from place to place. So they
+ * stand beside the reference, as `literals` (see failureSchema).
  */
 const shareComponents: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
   const schemas: Record<string, object> = {}
-  const named = JSON.parse(JSON.stringify(paths), (_key, value) => {
+  const sharedPaths = JSON.parse(JSON.stringify(paths), (_key, value) => {
     const { title, literals, ...schema } = Object(value)
     if (!title) return value
     schemas[title] = schema
     const $ref = `#/components/schemas/${title}`
     return literals ? { allOf: [{ $ref }, literals] } : { $ref }
   })
-  const responses = shareResponses(named)
-  return { ...rest, paths: named, components: { ...rest.components, schemas, responses } }
+  const responses = shareResponses(sharedPaths)
+  return { ...rest, paths: sharedPaths, components: { ...rest.components, schemas, responses } }
 }
 
 const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => ({
-  // The tag of an operation is its feature. A prefix leaves a slash at the end of a path.
+  // The tag of an operation is its feature, the second segment of the path. The path of a route that
+  // is `/` under a prefix ends in a slash, which is removed.
   transform: ({ schema, url }) => ({
     schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
     url: url.replace(/\/$/, ''),
   }),
   transformObject: shareComponents,
-  // A literal stays `const`: generators make an enumeration of an `enum` with one value.
+  // A literal stays a `const`. If it were an `enum` with one value, client generators would make an
+  // enumeration type of it.
   convertConstToEnum: false,
   openapi: {
     openapi: '3.1.0',
@@ -130,50 +134,63 @@ const BODIES = {
 }
 
 /**
- * Adds the schema of a route's failures to its answers, with every text that they can have and an
- * example for each text. A body is serialized by its schema, so no other key of a failure is sent.
- * For the hook `onRoute`, after the hooks that add to `config`.
+ * Adds the route's failures to the schemas of its answers, with every text that they can have and with
+ * an example for each text. The answers are serialized by these schemas, so a failure's body has no
+ * other keys. Used as an `onRoute` hook, after the hooks that modify `config`.
  */
 export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
   // A HEAD route shares the schema of its GET.
   if (schema?.hide || !schema?.response || method === 'HEAD') return
   const response = schema.response as Record<number, TSchema>
-  const failures = failuresOfRoute(route).map((one) => renderFailure(one, config?.failures))
-  for (const status of new Set([200, ...failures.map(({ status }) => status)])) {
-    const done = [response[status] ?? []].flat()
-    const own = failures.filter((failure) => failure.status === status)
-    const texts = [...new Set(own.map(({ body }) => body.message))]
-    response[status] = {
-      ...Type.Union([...done, ...own.slice(0, 1).map((one) => failureSchema(one, texts))]),
-      'x-response-description': [...done.map(() => DONE), ...texts].join(' · '),
-      'x-examples': answerExamples(
-        done,
-        own.map(({ body }) => body),
-      ),
-    }
+  const failures = failuresOfRoute(route).map((failure) => renderFailure(failure, config?.failures))
+  const statuses = new Set([200, ...failures.map(({ status }) => status)])
+
+  for (const status of statuses) {
+    const done = response[status]
+    const failuresOfStatus = failures.filter((failure) => failure.status === status)
+    response[status] = answerSchema(done ? [done] : [], failuresOfStatus)
   }
 }
 
-/** Returns the schema of a route's failures with one status. Their text is one of `texts`. */
-function failureSchema({ status, shape }: ReturnType<typeof renderFailure>, texts: string[]) {
+type RenderedFailure = ReturnType<typeof renderFailure>
+
+/**
+ * Returns the schema of all answers with one status: those that the schemas in `done` describe, and
+ * the `failures`, which all have the shape of the first one.
+ */
+function answerSchema(done: TSchema[], failures: RenderedFailure[]) {
+  const bodies = failures.map(({ body }) => body)
+  const texts = [...new Set(bodies.map(({ message }) => message))]
+  const [first] = failures
+  const schemas = first ? [...done, failureSchema(first, texts)] : done
+  return {
+    ...Type.Union(schemas),
+    'x-response-description': [...done.map(() => DONE), ...texts].join(' · '),
+    'x-examples': answerExamples(done, bodies),
+  }
+}
+
+/** Returns the schema of a route's failures with one status. Their message is one of `texts`. */
+function failureSchema({ status, shape }: RenderedFailure, texts: string[]) {
   const code = shape === 'status' && { statusCode: { type: 'integer', const: status } }
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
   const properties = { ...code, message: { type: 'string', ...text } }
   return { ...BODIES[shape], literals: { type: 'object', required: ['message'], properties } }
 }
 
-/** The failures that a route can have: by what it reads, and by what it declares. */
+/** Returns the failures that a route can have, from its input and from its `config.failures`. */
 function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
   const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
+  const inputs = [params, querystring, body].filter((part) => part !== undefined)
   const usual: FailureArguments[] = [['unexpected'], ['busy']]
-  // A path that can't be decoded.
+  // The path may be impossible to decode.
   if (params) usual.push(['unreadable'])
-  // A body is read, and may be refused, where none is asked for too.
+  // A body that is sent is read, and may be refused, even if the route expects none.
   if (method !== 'GET') usual.push(['noJson'], ['unreadable'], ['tooLarge'], ['unsupported'])
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
   return [
-    ...[params, querystring, body].flatMap((part) => (part ? possibleFailures(part) : [])),
+    ...inputs.flatMap(possibleFailures),
     ...declared.flatMap(([code, answer]) => {
       const texts = 'texts' in answer ? answer.texts : [answer.message]
       return texts.map((text) => new Failure(...([code, text] as FailureArguments)))

@@ -1,12 +1,12 @@
 import { writeSync } from 'node:fs'
 
-/** How long the line of an answered request may wait for further lines, in milliseconds. */
+/** How long a line may wait for further lines, in milliseconds. */
 const MAX_DELAY = 50
-/** Waiting lines are written earlier when they have this many characters. */
+/** Waiting lines are written earlier if they have this many characters together. */
 const BATCH = 16 * 1024
-/** How many bytes are kept while nobody reads them. Further lines are dropped and counted. */
+/** How many bytes are kept in memory while nobody reads them. Further lines are dropped. */
 const MAX_UNREAD = 4 * 1024 * 1024
-/** How long the process waits for a slow reader of a line that must not be lost, in milliseconds. */
+/** How long the process waits for a slow reader when a line must not be lost, in milliseconds. */
 const PATIENCE = 1000
 
 /** Where the logger writes its lines. */
@@ -17,23 +17,27 @@ export interface Output {
 }
 
 /**
- * Writes log lines to `process.stdout` in their order. The lines of answered requests wait for
- * MAX_DELAY and are written together, because a system call for each line would take longer than
- * everything else that is done for it. Every other line is written before `write` returns: when the
- * process is killed, the audit has the line of every write that was answered.
+ * Returns an Output that writes log lines to `process.stdout` in their order. The lines of answered
+ * requests wait for MAX_DELAY and are written together, because most of the cost of a line is its
+ * system call. Every other line is written before `write` returns. So even if the process is killed,
+ * the audit log has a line for every write that was answered.
  *
  * A reader that stops reading blocks the process once, for PATIENCE. From then on lines are kept in
- * memory up to MAX_UNREAD. Further lines are dropped and counted, lines of the audit as well. When the
- * reader has gone or the disk is full, all waiting lines are dropped.
+ * memory, up to MAX_UNREAD. Further lines are dropped, audit lines as well, and a later line contains
+ * their number. If the reader has closed the pipe or the disk is full, all waiting lines are dropped.
  *
  * The parameter is the stream and not its descriptor, because Node makes a pipe non-blocking when it
- * opens the stream. A blocking pipe would block the process for as long as nobody reads.
+ * opens the stream. A write to a blocking pipe would block the process until somebody reads.
  */
 export function openOutput({ fd }: { fd: number }): Output {
+  /** The lines that are not in `chunks` yet. */
   let lines = ''
+  /** Bytes that the reader has not accepted yet. */
   let chunks: Buffer[] = []
+  /** The number of bytes in `chunks`. */
   let unread = 0
   let dropped = 0
+  /** True from when the reader exceeds PATIENCE until it has read everything. */
   let hasStopped = false
   let timer: NodeJS.Timeout | undefined
 
@@ -57,7 +61,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     }, MAX_DELAY).unref()
   }
 
-  /** Waits for a slow reader, up to PATIENCE. Does not wait again for a reader that has stopped. */
+  /** Writes all lines, and waits up to PATIENCE for a slow reader unless it has stopped before. */
   function flushPatiently() {
     const deadline = performance.now() + PATIENCE
     flush()
@@ -77,14 +81,10 @@ export function openOutput({ fd }: { fd: number }): Output {
       lines = ''
     }
     try {
-      for (let [chunk] = chunks; chunk; [chunk] = chunks) {
-        const written = writeSync(fd, chunk)
-        unread -= written
-        if (written < chunk.length) chunks[0] = chunk.subarray(written)
-        else chunks.shift()
-      }
+      writeChunks()
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return
+      const isPipeFull = (error as NodeJS.ErrnoException).code === 'EAGAIN'
+      if (isPipeFull) return
       chunks = []
       unread = 0
     }
@@ -97,6 +97,17 @@ export function openOutput({ fd }: { fd: number }): Output {
     }
   }
 
+  function writeChunks() {
+    let chunk = chunks[0]
+    while (chunk) {
+      const written = writeSync(fd, chunk)
+      unread -= written
+      if (written < chunk.length) chunks[0] = chunk.subarray(written)
+      else chunks.shift()
+      chunk = chunks[0]
+    }
+  }
+
   function end() {
     hasStopped = false
     flushPatiently()
@@ -105,7 +116,7 @@ export function openOutput({ fd }: { fd: number }): Output {
   return { write, end }
 }
 
-/** Whether `line` is that of an answered request. The logger puts the message at the end. */
+/** Returns whether the line is the one of an answered request. The message is always at its end. */
 const mayWait = (line: string) => line.endsWith(',"msg":"request"}\n')
 
 /** Blocks the process for `ms` milliseconds. */

@@ -6,7 +6,7 @@ import { onAnswered } from './log.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The user on whose share of the service the request counts, as a number. Null when it counts on
+     * The id of the user whose share of the service this request uses. Null if the request uses
      * nobody's share.
      */
     sharer: number | null
@@ -17,13 +17,14 @@ declare module 'fastify' {
 const MAX_WAITING = 64
 
 /**
- * Works on at most `share` requests of one user (`request.sharer`) at a time, so that no user takes
- * the service from the others. Further requests wait for their turn; with MAX_WAITING of them, one
- * more is refused with the Failure `busy`. A turn ends when the work is done and the answer has been
- * sent or the client has gone.
+ * Limits the requests of one user (`request.sharer`) that are in progress to `share`, so that no user
+ * can occupy the whole service. Further requests of the user wait for their turn. If MAX_WAITING
+ * requests are already waiting, another one is refused with the Failure `busy`. A turn ends when the
+ * handler has finished and the answer has been sent or the client has disconnected.
  */
 export function takeTurns(app: FastifyInstance, share: number) {
   const turns = fairShare(share, MAX_WAITING)
+  /** For each request that has its turn, the function that ends the turn. */
   const endings = new Map<FastifyRequest, () => void>()
   app.decorateRequest('sharer', null)
 

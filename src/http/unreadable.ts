@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, renderFailure } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
-/** The status for an error code of Node's HTTP parser; for all other codes it is 400. */
+/** The status for an error code of Node's HTTP server. For all other codes it is 400. */
 const STATUS_BY_CODE: Record<string, number> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -13,7 +13,7 @@ const STATUS_BY_CODE: Record<string, number> = {
 
 /**
  * How long a connection stays open after the refusal, in milliseconds. If it were closed at once, a
- * client that is still sending would see a reset connection and not the answer.
+ * client that is still sending would see a reset connection instead of the answer.
  */
 const LINGER = 1000
 
@@ -23,20 +23,20 @@ type Connection = Socket & { _httpMessage?: ServerResponse | null }
 /**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
- * section 7). Logs one line and closes the connection. For Fastify's option `clientErrorHandler`.
+ * section 7). Logs one line and closes the connection. Used as Fastify's option `clientErrorHandler`.
  */
 export function refuseConnection(
   app: FastifyInstance,
   error: NodeJS.ErrnoException,
   connection: Connection,
 ) {
-  // The client has gone, or the connection is already being closed.
+  // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
   const response = connection._httpMessage
   if (response?.req.complete) {
-    // The response belongs to an earlier request of the connection, which was complete. The client
-    // would take a refusal for that response, so the refusal waits until it has been sent.
+    // This response belongs to an earlier, complete request on the same connection. The client would
+    // mistake the refusal for that response, so the refusal waits until the response has been sent.
     connection.pause()
     response.once('close', () => refuseConnection(app, error, connection))
     return
@@ -50,7 +50,7 @@ export function refuseConnection(
   setTimeout(() => connection.destroy(), LINGER).unref()
 }
 
-/** Returns a refusal as a whole HTTP answer with headers and body. */
+/** Returns a complete HTTP answer with status line, headers and body, as text. */
 function renderAnswer(status: number, id: string) {
   const body = JSON.stringify({ ...unreadable().body, statusCode: status })
   const headers = {
@@ -68,9 +68,9 @@ function renderAnswer(status: number, id: string) {
 const unreadable = () => renderFailure(new Failure('unreadable'))
 
 /**
- * Answers a request whose path cannot be decoded with the Failure `unreadable`. Fastify runs no hooks
- * for it, so this function adds the headers and logs the request. For Fastify's option
- * `frameworkErrors`.
+ * Answers with the Failure `unreadable` when the path of a request cannot be decoded. Fastify runs no
+ * hooks for such a request, so this function adds the headers and logs the request. Used as Fastify's
+ * option `frameworkErrors`.
  */
 export function refusePath(_error: Error, request: FastifyRequest, reply: FastifyReply) {
   const { status, body } = unreadable()
@@ -80,9 +80,9 @@ export function refusePath(_error: Error, request: FastifyRequest, reply: Fastif
 }
 
 /**
- * Lets Fastify answer two kinds of request that Node would refuse without a body. A request of
- * HTTP/1.1 without `Host` fails with `unreadable`. A request with an unknown `Expect` is answered like
- * one without the header.
+ * Lets Fastify answer two kinds of request that Node itself would refuse with an empty answer. An
+ * HTTP/1.1 request without a `Host` header fails with the Failure `unreadable`. A request with an
+ * unknown `Expect` header is answered as if it did not have the header.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

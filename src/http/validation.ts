@@ -11,19 +11,19 @@ import type {
 import { Failure } from './failures.js'
 import { checkField, checkLength, fieldFailures } from './fields.js'
 
-/** The types of handlers: their input is what the schema decodes to. */
+/** Types the input of handlers: it is what the schema of the route decodes to. */
 export interface TypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
 }
 
-/** The type of a feature: a plugin whose handlers are typed by the schemas of their routes. */
+/** The type of a feature's plugin. The schemas of its routes determine the types of its handlers. */
 export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
 /**
- * Checks and decodes requests by the schemas of their routes. The path is checked before the body is
- * read.
+ * Checks and decodes requests by the schemas of their routes. If a route has a body, the path is checked
+ * before the body is read.
  */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
@@ -39,31 +39,35 @@ export function validateRequests(app: FastifyInstance) {
 }
 
 /**
- * Returns the function that checks and decodes one part of a request. The error is the Failure of
- * the first invalid field, in the order of the schema. Fields for which the contract (section 7) has a
- * text come first. A field that is `null` counts as missing; in a query an empty text does as well.
- * A body that is not an object counts as an empty one.
+ * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
+ * first invalid field, in the order of the schema. Fields for which the contract (section 7) has a
+ * text come first. A field that is `null` counts as missing. So does an empty text in a query string.
+ * A body that is not an object counts as an empty object.
  */
 function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
   const names = Object.keys(schema.properties)
+
+  function isMissing(value: unknown) {
+    return value === undefined || value === null || (part === 'querystring' && value === '')
+  }
+
   return (input: unknown): { value?: unknown; error?: Failure } => {
     const sent = isRecord(input) ? input : {}
-    const missing: unknown[] = [undefined, null, part === 'querystring' ? '' : null]
-    const given = names.filter((name) => !missing.includes(sent[name]))
+    const given = names.filter((name) => !isMissing(sent[name]))
     const value = Object.fromEntries(given.map((name) => [name, sent[name]]))
     if (!check.Check(value)) return { error: checkFields(schema, value) }
     return { value: Value.Parse(['Clean', 'Decode'], schema, value) }
   }
 }
 
-/** The values of fields, by name. */
+/** The values of the fields, by name. */
 type Values = Record<string, unknown>
 
 const isRecord = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the Failure of the first invalid field; fields with a text of the contract come first. */
+/** Returns the Failure of the first invalid field. Fields with a text in the contract come first. */
 function checkFields(schema: TObject, value: Values): Failure | undefined {
   const { properties, required = [] } = schema
   const failures: Failure[] = []
@@ -81,7 +85,7 @@ const notAList = (name: string) => new Failure('malformed', `El campo ${name} de
 const notAListOfObjects = (name: string) =>
   new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
 
-/** Returns the Failure of the first invalid entry of a list, or else that of too many entries. */
+/** Returns the Failure of the first invalid entry, or of too many entries if all are valid. */
 function checkList(name: string, schema: TSchema, value: unknown): Failure | undefined {
   if (!Array.isArray(value)) return notAList(name)
   const { items } = schema
@@ -90,7 +94,7 @@ function checkList(name: string, schema: TSchema, value: unknown): Failure | und
   return isRecord(invalid) ? checkFields(items, invalid) : notAListOfObjects(name)
 }
 
-/** Returns every Failure that a part of a request can have for its fields, for the document. */
+/** Returns every Failure that the fields of one part of a request can have, for the document. */
 export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
   return Object.entries(properties).flatMap(([name, schema]) =>
     schema.items
