@@ -31,9 +31,10 @@ const MAX_WAITING = 256
 /**
  * Starts the threads that hash and compare passwords, in the order of the calls.
  *
- * The asynchronous functions of bcryptjs work on the event loop: with 20 logins in flight, the 99th
- * percentile of all other requests was 8.5 s. With threads of lower priority (password-worker.js)
- * it is 11 ms, and 7 ms without any login, measured by `npm run bench -- --only login`.
+ * The asynchronous functions of bcryptjs work on the event loop: with 20 logins in flight, all
+ * other requests took up to 8.5 s (99th percentile). With threads of lower priority
+ * (password-worker.js) it is 11 ms, and 7 ms without any login, measured by `npm run bench --
+ * --only login`.
  */
 export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())
