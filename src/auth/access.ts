@@ -10,7 +10,8 @@ import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
 import { shareSesiones } from './sesiones.js'
 
 /**
- * The records that can be the caller's own: the path parameter with the id, and the caller's id.
+ * The kinds of records that can be the caller's own: the path parameter with the id of the record,
+ * and the function that returns the caller's own id.
  */
 const OWN = {
   perfil: { param: 'idPerfil', ownId: (sesion: Sesion) => sesion.idPerfil },
@@ -44,7 +45,8 @@ declare module 'fastify' {
     /** The payload of the verified token. Null if the route is public. */
     token: Token | null
     /**
-     * The user who calls. Handlers of routes that need a session always have it; others have null.
+     * The caller of a route that needs a session, from the check of the session on. Null for public
+     * routes.
      */
     caller: Caller
   }
@@ -131,9 +133,9 @@ function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {
 }
 
 /**
- * Whether another site may have made the caller's browser send this request. That can be a write
- * that has the cookie as its only credential and comes from a page whose origin is not in
- * CORS_ORIGIN. Browsers say in the header Sec-Fetch-Site that such a page belongs to another site.
+ * Whether another site may have made the caller's browser send this request. It can be
+ * forged if it is a write, its only credential is the cookie, and it comes from a page of another
+ * site (the header Sec-Fetch-Site says so) whose origin is not in CORS_ORIGIN.
  */
 function isForgeable(request: FastifyRequest, origins: string[]) {
   const { method, headers } = request

@@ -18,8 +18,8 @@ export interface Written<T> {
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Returns the id of the record that the route writes. Only routes need it that have the id
-     * neither in the path nor in the answer.
+     * Returns the id of the record that the route writes. A route needs it only if neither its path
+     * nor its answer has the id.
      */
     target?(request: FastifyRequest): unknown
     /** The reason in the audit line of a login whose fields are invalid. */

@@ -1,5 +1,5 @@
-// This file is JavaScript because a worker thread loads it without the TypeScript loader. So the
-// same file works from the sources, in the tests, and in the build.
+// This file is JavaScript so that a worker thread can load the same file everywhere: from the
+// sources, in the tests, and in the build.
 import { setPriority } from 'node:os'
 import { compareSync, hashSync } from 'bcryptjs'
 

@@ -33,8 +33,8 @@ const MAX_WAITING = 256
  *
  * The asynchronous functions of bcryptjs work on the event loop: with 20 logins in flight, all
  * other requests took up to 8.5 s (99th percentile). With threads of lower priority
- * (password-worker.js) it is 11 ms, and 7 ms without any login, measured by `npm run bench --
- * --only login`.
+ * (password-worker.js) they take up to 11 ms, and 7 ms without any login. The figures come from
+ * `npm run bench -- --only login`.
  */
 export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())

@@ -15,7 +15,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /**
      * Returns the payload of the request's token. Returns undefined if there is no token, its
-     * signature or its payload is not ours, or it has expired.
+     * signature is wrong, its payload has another form, or it has expired.
      */
     verifyToken(): Token | undefined
   }

@@ -44,7 +44,7 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
 
   /**
    * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The time limit of
-   * the SDK itself starts anew with every byte, so it limits nothing.
+   * the SDK itself starts anew with every byte.
    */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()

@@ -43,7 +43,7 @@ const isNamed = (sql: Sql, search: string) => sql`(
   ${hasText(sql, sql`"strNombreUsuario"`, search)} or ${hasText(sql, sql`"strCorreo"`, search)}
 )`
 
-/** The look-up of one user. The caller may be limited to users whose profiles hold no more. */
+/** The look-up of one user. A limited caller sees only users whose profiles hold no more. */
 export interface UsuarioLookup {
   id: number
   /**
