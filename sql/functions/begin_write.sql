@@ -4,14 +4,15 @@
 -- statement sees only what was committed before it began.
 --
 -- `p_perfiles`: the ids of the profiles that the write changes; null elements are ignored.
--- `p_actor`: the caller as the session was read, {id, ver, modulo, accion, enforced}. `modulo` and
--- `accion` are the permission that the endpoint needs, JSON null if any session will do.
+-- `p_actor`: the caller as found at the start of the request, {id, ver, modulo, accion, enforced}.
+-- `modulo` and `accion` are the permission that the endpoint needs, JSON null if any session will
+-- do. `enforced` is false with AUTHORIZATION=client.
 --
 -- Returns in `perfiles` those of `p_perfiles` that exist, locked. A profile that is not among them
--- does not exist for this write, even if a later statement finds it.
--- Returns in `limite` the profile that limits the write, which is the caller's. `limite` is null, and
--- the write has no limit, for an administrator and with AUTHORIZATION=client.
--- Raises LL401 when the session has ended, and LL403 when the caller lacks the permission.
+-- does not exist for this write, even if a later statement finds it. Returns in `limite` the
+-- profile that limits the write, which is the caller's. `limite` is null, and the write has no
+-- limit, for an administrator and with AUTHORIZATION=client. Raises LL401 when the session has
+-- ended, and LL403 when the caller lacks the permission.
 create or replace function begin_write(
   p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer
 )

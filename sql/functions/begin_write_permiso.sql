@@ -1,10 +1,11 @@
--- begin_write for one permission record that is to be added (`p_id` null), overwritten, or removed
--- (`p_permiso` null). Returns the profiles that are locked: the one that has the record, and the
--- one that is to have it. A record of any other profile does not exist for this write.
+-- Starts the write of one permission record, which is to be added (`p_id` null), overwritten, or
+-- removed (`p_permiso` null): takes the advisory locks and calls begin_write. Returns the profiles
+-- that are locked: the one that has the record now, and the one that is to have it. A record of any
+-- other profile does not exist for this write.
 --
 -- Raises, in this order: the foreign-key violation that an unknown profile or module would cause;
--- LL403 when one of the two profiles holds more than the caller's; LL403 when the record grants
--- more.
+-- LL403 when one of the two profiles holds more than the caller's; LL403 when the new record grants
+-- more than the caller's profile holds. Also raises what begin_write raises, before all of these.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql

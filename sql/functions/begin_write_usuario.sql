@@ -1,13 +1,14 @@
--- begin_write for a user who is to be added (`p_id` null), edited and perhaps moved to
--- `p_id_perfil`, or removed (`p_id_perfil` null). Before it, the transaction takes lock_usuarios or
--- share_usuarios. Returns whether the user exists; an existing user's row is locked.
+-- Starts the write of a user, who is to be added (`p_id` null), overwritten with the profile
+-- `p_id_perfil`, or removed (`p_id_perfil` null): locks the user's row and calls begin_write. The
+-- transaction must have taken lock_usuarios or share_usuarios before. Returns whether the user
+-- exists.
 --
 -- The caller's row and the user's are locked by ascending id. Two callers who edit each other would
 -- otherwise deadlock.
 --
 -- Raises, in this order: LL403 when the user's present or future profile holds more than the
 -- caller's; the foreign-key violation that an unknown profile would cause, unless the user is
--- unknown.
+-- unknown. Also raises what begin_write raises, before both of these.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

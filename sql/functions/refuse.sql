@@ -1,4 +1,4 @@
--- Raises LL403: the caller may not do this write. The transaction is rolled back.
+-- Raises LL403, which means that the caller may not do this write. The transaction is rolled back.
 create or replace function refuse() returns void
 language plpgsql
 as $$

@@ -1,4 +1,4 @@
--- A user in the form of the contract (section 2.1), with the hash of the password.
+-- Returns a user in the form of the contract (section 2.1), with the hash of the password.
 create or replace function usuario_data(p_usuario usuario) returns jsonb
 language sql stable
 as $$

@@ -1,4 +1,4 @@
--- The number of the advisory lock that lock_usuarios and share_usuarios take.
+-- Returns the key of the advisory lock that lock_usuarios and share_usuarios take.
 create or replace function usuarios_key() returns bigint
 language sql immutable
 as $$

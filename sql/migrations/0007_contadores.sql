@@ -1,6 +1,6 @@
--- Nearly every write changes the permission records of one profile. That profile is now updated by
--- its id, with a plan that PostgreSQL keeps. Statements that take arrays are planned at every call,
--- which took longer than the update.
+-- Makes touch_perfiles update a single profile by its id, with a plan that PostgreSQL keeps. Nearly
+-- every write changes the permission records of one profile. Statements that take arrays are
+-- planned at every call, which took longer than the update.
 create or replace function touch_perfiles(p_ids integer[], p_deltas integer[]) returns void
 language plpgsql
 as $$

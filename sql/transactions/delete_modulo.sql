@@ -1,6 +1,6 @@
 -- Removes a module with its permission records. A system module stays; an unknown id changes
 -- nothing.
--- Returns {deleted: false for a system module, otherwise true; changes}.
+-- Returns {deleted: false} for a system module, and otherwise {deleted: true, changes}.
 --
 -- Refuses the write if a profile that has a record for the module holds more than the caller's.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb

@@ -1,7 +1,8 @@
--- Ends all sessions of the caller: no token issued so far is valid any more. Returns {}.
+-- Ends all sessions of the caller, so that none of the tokens issued so far is valid any more.
+-- Returns {}. Raises what begin_write raises.
 --
--- begin_write locks the caller's row for reading only. Two logouts that both held that lock would
--- wait for each other, so the row is locked for the update first.
+-- begin_write locks the caller's row only with `for share`. Two logouts that both held this lock
+-- would deadlock at the update. So this function first locks the row with `for no key update`.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$

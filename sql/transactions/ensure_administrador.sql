@@ -4,7 +4,7 @@
 --
 -- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps
 -- the email. Returns {ensured: whether the user was made an administrator}. Raises a unique
--- violation if another user has the email, or the name in other upper or lower case.
+-- violation if another user has the email, or has the name in different upper or lower case.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
@@ -35,7 +35,8 @@ begin
 
   perform share_modulos();
   select id into v_usuario from usuario where "strNombreUsuario" = v_nombre for no key update;
-  -- The flag decides, never the name: whoever may edit profiles can name one ADMINISTRADOR.
+  -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
+  -- could prepare one that is named ADMINISTRADOR.
   select id into v_perfil
   from perfil
   where "bitAdministrador"

@@ -1,8 +1,8 @@
 -- Adds a module.
 --
 -- `p_modulo`: {strNombreModulo, semejante}; names that look alike have the same `semejante`.
--- Returns {data: the new module, changes}. Raises a unique violation for a taken name.
--- Refuses a limited caller (see begin_write) a name that looks like a system module's.
+-- Returns {data: the new module, changes}. Raises a unique violation if a module has the name.
+-- If the caller is limited (see begin_write), refuses a name that looks like a system module's.
 create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

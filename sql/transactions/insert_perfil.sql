@@ -2,7 +2,7 @@
 -- flag.
 --
 -- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile, changes}.
--- Refuses a limited caller (see begin_write) an administrator's profile.
+-- Refuses to add an administrator's profile if the caller is limited (see begin_write).
 create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

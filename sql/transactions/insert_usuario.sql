@@ -2,8 +2,8 @@
 --
 -- `p_usuario`: {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
 -- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing.
--- Returns {data: the new user, changes}. Raises a unique violation for a taken name or email, and what
--- begin_write_usuario raises.
+-- Returns {data: the new user, changes}. Raises a unique violation if another user has the name or
+-- the email, and what begin_write_usuario raises.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,9 +1,9 @@
 -- Renames a module.
 --
--- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown; changes}. Raises a unique
--- violation for a taken name.
--- Refuses a limited caller (see begin_write) a new name for a system module or for a module that
--- permission records name, and a name that looks like a system module's.
+-- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown; changes}. Raises a
+-- unique violation if another module has the name. If the caller is limited (see begin_write),
+-- refuses to rename a system module or a module that has permission records, and to give a name
+-- that looks like a system module's.
 create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -21,7 +21,7 @@ begin
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
-  -- The permission maps of these profiles carry the name.
+  -- The permission maps of these profiles contain the name, so their versions change.
   v_write := begin_write(
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id), p_actor
   );

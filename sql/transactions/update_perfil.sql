@@ -1,9 +1,9 @@
--- Renames a profile. If the administrator flag changes, the profile's permission records are
+-- Overwrites a profile. If the administrator flag changes, the profile's permission records are
 -- replaced (contract, section 3): by one per module with every flag, or by none.
 --
 -- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the profile, null if unknown;
 -- changes}.
--- Refuses a limited caller (see begin_write) a change of the flag.
+-- Refuses to change the flag if the caller is limited (see begin_write).
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

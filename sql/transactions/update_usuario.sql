@@ -2,13 +2,14 @@
 -- ends all sessions of the user.
 --
 -- `p_usuario`: as in insert_usuario, but `idEstadoUsuario` is required. Returns {data: the user,
--- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}. Raises
--- what insert_usuario raises.
+-- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}.
+-- Raises what insert_usuario raises.
 --
 -- A write that keeps the name, the email, the profile and the status takes share_usuarios, so such
 -- writes run side by side. Which of the two locks it takes is chosen before the user is locked. If
--- another transaction changes the user in between, the wrong one may be chosen. Then two writes that
--- exchange names can deadlock, and PostgreSQL rolls one of them back. No rule depends on the choice.
+-- another transaction changes the user in between, the wrong one may be chosen. Then two writes
+-- that exchange names can deadlock, and PostgreSQL rolls one of them back. No rule depends on the
+-- choice.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

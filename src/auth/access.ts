@@ -9,40 +9,53 @@ import { forbidden } from './refusal.js'
 import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
 import { shareSesiones } from './sesiones.js'
 
+/**
+ * The kinds of records that can be the caller's own: the path parameter with the id of the record,
+ * and the function that returns the caller's own id.
+ */
 const OWN = {
-  perfil: { param: 'idPerfil', of: (sesion: Sesion) => sesion.idPerfil },
-  usuario: { param: 'id', of: (sesion: Sesion) => sesion.id },
+  perfil: { param: 'idPerfil', ownId: (sesion: Sesion) => sesion.idPerfil },
+  usuario: { param: 'id', ownId: (sesion: Sesion) => sesion.id },
 }
 
-/** What a route asks of its caller. */
+/** What a caller needs to use a route. */
 export type Access =
+  /** Nothing, not even a session. */
   | 'public'
   /** Any session. */
   | 'session'
+  /** A session of a profile that has this permission. */
   | {
       modulo: ModuloDeSistema
       accion: Accion
-      /** Whose own record, named by the path, needs no more than a session. */
+      /** If the path names the caller's own record of this kind, any session will do. */
       unlessOwn?: keyof typeof OWN
     }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
-    /** The path parameter with the profile whose map's version `caller` is to have. */
+    /**
+     * The path parameter with the id of a profile. The version of its permission map is looked up
+     * with the session, as `caller.versionPermisos`.
+     */
     versionOf?: 'idPerfil'
   }
   interface FastifyRequest {
-    /** The verified token; there on every route that demands a session. */
+    /** The payload of the verified token. Null if the route is public. */
     token: Token | null
-    /** Who is calling. It is set for every handler of a route that needs a session, else null. */
+    /**
+     * The caller of a route that needs a session, from the check of the session on. Null for public
+     * routes.
+     */
     caller: Caller
   }
 }
 
 /**
- * Verifies the token of every request that needs a session and counts the request for the share of
- * its user (see http/turns.ts). Throws the Failure `unauthenticated` without a valid token.
+ * Verifies the token of every request that needs a session. Sets `request.sharer`, so that the
+ * request counts on its user's share of the service (see http/turns.ts). Throws the Failure
+ * `unauthenticated` for a request without a valid token.
  */
 export function identifyCallers(app: FastifyInstance) {
   app.decorateRequest('token', null)
@@ -52,14 +65,17 @@ export function identifyCallers(app: FastifyInstance) {
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
-    // The own permission map shares all of its statements, so it takes nothing from the others.
+    // Requests for one's own permission map share their statements with those of other users. So
+    // they do not count on anybody's share.
     if (versionOf(request) !== token.idPerfil) request.sharer = token.id
   })
 }
 
 /**
- * Guards every route of the instance by its `config.access`, after identifyCallers. A route without
- * one ends the start with an error that names it.
+ * Lets a request pass only if its caller has what the route's `config.access` requires. It must be
+ * called after identifyCallers. The hook throws the Failure `unauthenticated` if the session has
+ * ended, and `forbidden` if the caller lacks the permission or another site may have forged the
+ * request. A route without `config.access` makes the start of the service fail.
  */
 export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
@@ -70,7 +86,7 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
   app.addHook('onRequest', async (request) => {
     const { access } = request.routeOptions.config
     if (access === undefined || access === 'public') return
-    const sesion = await sesionOf(request, access)
+    const sesion = await findSesionOf(request, access)
     if (!sesion) throw new Failure('unauthenticated')
     const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
     request.caller = callerOf(sesion, { modulo, accion, enforced: isEnforced })
@@ -79,7 +95,8 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden({ modulo, accion })
   })
 
-  async function sesionOf(request: FastifyRequest, access: Access) {
+  /** Finds the session for the request's token, with the permission that the route needs. */
+  async function findSesionOf(request: FastifyRequest, access: Access) {
     const { token } = request
     if (!token) return undefined
     const needed = isEnforced && typeof access === 'object' ? access : undefined
@@ -93,13 +110,15 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
   }
 }
 
-/** The session and what the endpoint needs, as one object. */
+/** Returns the session and what the endpoint needs as one object. */
 function callerOf(sesion: Sesion, needs: Pick<Caller, 'modulo' | 'accion' | 'enforced'>): Caller {
   const { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos } = sesion
   return { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos, ...needs }
 }
 
-/** The profile that `config.versionOf` points to; null where that can't be one. */
+/**
+ * Returns the id of the profile that `config.versionOf` points to; null if it is not a possible id.
+ */
 function versionOf({ params, routeOptions }: FastifyRequest) {
   const param = routeOptions.config.versionOf
   const id = param ? Number((params as Record<string, string>)[param]) : 0
@@ -109,13 +128,14 @@ function versionOf({ params, routeOptions }: FastifyRequest) {
 function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {
   if (typeof access === 'string' || sesion.administrador || sesion.permitido) return true
   if (!access.unlessOwn) return false
-  const { param, of } = OWN[access.unlessOwn]
-  return Number((params as Record<string, string>)[param]) === of(sesion)
+  const { param, ownId } = OWN[access.unlessOwn]
+  return Number((params as Record<string, string>)[param]) === ownId(sesion)
 }
 
 /**
- * Whether another site may have made the caller's browser send this: a write whose only
- * credential is the cookie, from a page of no listed origin.
+ * Whether another site may have made the caller's browser send this request. It can be
+ * forged if it is a write, its only credential is the cookie, and it comes from a page of another
+ * site (the header Sec-Fetch-Site says so) whose origin is not in CORS_ORIGIN.
  */
 function isForgeable(request: FastifyRequest, origins: string[]) {
   const { method, headers } = request
@@ -133,13 +153,17 @@ const REFUSALS = {
   forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
 }
 
+/**
+ * Adds to a route the failures, the security requirements and the description that follow from its
+ * `config.access`. Throws an error that names the route if it declares none.
+ */
 function documentAccess(route: RouteOptions) {
   const access = route.config?.access
   if (access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
   if (access !== 'public') {
     route.config = { ...route.config, failures: { ...REFUSALS, ...route.config?.failures } }
   }
-  // A HEAD route shares the schema of its GET.
+  // A HEAD route has the same schema object as its GET route, which has been changed already.
   if (!route.schema || route.method === 'HEAD') return
   route.schema.security = securityOf(access)
   const text = describeAccess(access)
@@ -147,8 +171,8 @@ function documentAccess(route: RouteOptions) {
 }
 
 /**
- * Returns what a caller needs, for machines: alternatives, each a list of permissions. A permission is
- * a module and an action, which OpenAPI 3.1 has as the roles of a security scheme.
+ * Returns what a caller needs as the security requirements of OpenAPI, of which one must be met. A
+ * permission is written as a role `module:action` of the security scheme, which OpenAPI 3.1 allows.
  */
 function securityOf(access: Access) {
   const session = { bearer: [] }
@@ -158,7 +182,7 @@ function securityOf(access: Access) {
   return access.unlessOwn ? [permission, session] : [permission]
 }
 
-/** Returns the same in words. */
+/** Returns what a caller needs as a Spanish sentence for the OpenAPI document. */
 function describeAccess(access: Access) {
   if (access === 'public') return 'No necesita sesión.'
   if (access === 'session') return 'Necesita una sesión.'

@@ -3,12 +3,13 @@ import type { Caller } from './caller.js'
 import { AuditedFailure, type FailureDetails, type LoginReason } from './refusal.js'
 
 /**
- * What a write has changed, for its audit line. sql/README.md has the form for each kind of record.
- * The functions in sql/transactions compute it in the transaction of the write.
+ * The changes that a write has made, for its audit line. sql/README.md describes their form for
+ * each kind of record. The functions in sql/transactions compute them in the transaction of the
+ * write.
  */
 export type Changes = object
 
-/** What a function in sql/transactions returns: the record as it is now, and what has changed. */
+/** The result of a function in sql/transactions: the record after the write, and its changes. */
 export interface Written<T> {
   data: T
   changes: Changes
@@ -16,34 +17,37 @@ export interface Written<T> {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Returns the id of what the route writes, if neither the path nor the answer contains it. */
+    /**
+     * Returns the id of the record that the route writes. A route needs it only if neither its path
+     * nor its answer has the id.
+     */
     target?(request: FastifyRequest): unknown
     /** The reason in the audit line of a login whose fields are invalid. */
     invalidReason?: LoginReason
   }
   interface FastifyRequest {
-    /** The name that a login was tried with; null for all other requests. */
+    /** The user name in the body of a login. Null for all other requests. */
     loginName: string | null
-    /** The id in the answer to a write; null if there is none. */
+    /** The id of the record in the answer to a write. Null if the answer has none. */
     answeredId: number | null
-    /** What the write has changed; null before it is done. */
+    /** The changes that the write has made. Null before the write and if it reports none. */
     changes: Changes | null
   }
 }
 
-/** The parts of an answer that concern the audit. */
+/** The parts of an answer that the audit line needs. */
 interface WriteAnswer {
-  /** The record that was written. */
+  /** The written record. */
   data?: { id?: number } | null
-  /** The user who has logged in. */
+  /** The user who has logged in, in the answer to a login. */
   user?: { id: number }
   changes?: Changes
 }
 
 /**
- * Writes one line for each write of the instance, done or refused, and for each read that is
- * forbidden. A handler puts `changes` into its answer (see http/envelopes.ts); they are taken out
- * before the answer is serialized.
+ * Logs an audit line for each write request to the instance, whether it succeeds or fails, and for
+ * each read that is forbidden. A handler puts `changes` into its answer (see http/envelopes.ts).
+ * They are removed before the answer is serialized.
  */
 export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('loginName', null)
@@ -58,24 +62,38 @@ export function auditWrites(app: FastifyInstance) {
     return answer
   })
 
-  // `onSend` also runs when the client has gone; `onResponse` does not.
-  app.addHook('onSend', async (request, { statusCode: status }) => {
-    const { method, routeOptions, failure, clientIp: ip } = request
-    const outcome = failure?.code ?? 'done'
+  // `onSend` runs even if the client has closed the connection; `onResponse` does not.
+  app.addHook('onSend', async (request, reply) => {
+    const outcome = request.failure?.code ?? 'done'
     if (isRead(request) && outcome !== 'forbidden') return
-    const { needs, reason, target = findTarget(request) } = detailsOf(request)
-    const what = { method, route: routeOptions.url, target, outcome, needs, reason }
-    const changes = request.changes ?? undefined
-    request.log.audit({ who: describeCaller(request), ip, ...what, status, changes }, 'audit')
+
+    const details = detailsOf(request)
+    const line = {
+      who: describeCaller(request),
+      ip: request.clientIp,
+      method: request.method,
+      route: request.routeOptions.url,
+      target: details.target ?? findTarget(request),
+      outcome,
+      needs: details.needs,
+      reason: details.reason,
+      status: reply.statusCode,
+      changes: request.changes ?? undefined,
+    }
+    request.log.audit(line, 'audit')
   })
 }
 
 const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
 
-function describeCaller({ caller, loginName }: FastifyRequest) {
-  if (!(caller as Caller | null)) return loginName === null ? null : { nombre: loginName }
-  const { id, nombre, idPerfil, perfil } = caller
-  return { id, nombre, idPerfil, perfil }
+/** Returns the caller, or for a login the name that was sent; null if neither is known. */
+function describeCaller(request: FastifyRequest) {
+  const caller: Caller | null = request.caller
+  if (caller) {
+    const { id, nombre, idPerfil, perfil } = caller
+    return { id, nombre, idPerfil, perfil }
+  }
+  return request.loginName === null ? null : { nombre: request.loginName }
 }
 
 function detailsOf({ failure, routeOptions }: FastifyRequest): FailureDetails {
@@ -84,9 +102,10 @@ function detailsOf({ failure, routeOptions }: FastifyRequest): FailureDetails {
   return { reason: isInvalid ? routeOptions.config.invalidReason : undefined }
 }
 
-/** Returns the id of what a request writes; null if it is unknown. */
+/** Returns the id of the record that a request writes; null if it is unknown. */
 function findTarget(request: FastifyRequest) {
+  if (request.answeredId !== null) return request.answeredId
   const { id } = request.params as { id?: unknown }
-  const named = id ?? request.routeOptions.config.target?.(request)
-  return request.answeredId ?? (Number(named) || null)
+  const sentId = id ?? request.routeOptions.config.target?.(request)
+  return Number(sentId) || null
 }

@@ -1,20 +1,22 @@
 /**
- * The caller as every write checks it: sql/functions/begin_write.sql takes it and decides once more,
- * under its locks.
+ * The caller as every write passes it to the database. There sql/functions/begin_write.sql locks
+ * the caller's row and decides once more whether the caller may write.
  */
 export interface Actor {
-  /** The user. */
+  /** The id of the user. */
   id: number
   /** The version of the user's sessions. */
   ver: number
-  /** The permission that the endpoint needs; both are null if any session will do. */
+  /**
+   * The permission that the endpoint needs. `modulo` and `accion` are null if any session will do.
+   */
   modulo: string | null
   accion: string | null
-  /** Whether the server checks permissions; false with AUTHORIZATION=client. */
+  /** Whether the service checks permissions. It is false with AUTHORIZATION=client. */
   enforced: boolean
 }
 
-/** The caller of a request as the database has it. */
+/** The caller of a request as stored in the database. */
 export interface Caller extends Actor {
   nombre: string
   idPerfil: number
@@ -22,6 +24,9 @@ export interface Caller extends Actor {
   perfil: string
   /** Whether the profile is an administrator's. */
   administrador: boolean
-  /** The version of the permission map that `config.versionOf` points to; null without one. */
+  /**
+   * The version of the permission map of the profile that `config.versionOf` points to; null if the
+   * route has no `versionOf` or the profile does not exist.
+   */
   versionPermisos: string | null
 }

@@ -1,16 +1,21 @@
 import type { Config } from '../config.js'
 import { Failure } from '../http/failures.js'
 
-/** Whether the verification endpoint accepts `token`; `remoteip` is the caller's address. */
+/**
+ * Resolves to whether the captcha service accepts `token`. `remoteip` is the IP address of the
+ * client. Throws the Failure `unavailable` when the service cannot be asked or its answer cannot be
+ * used.
+ */
 export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
 
+/** The most time from a request to the end of its answer, in milliseconds. */
 const TIMEOUT = 5000
-/** Real answers have some hundred bytes. */
+/** The longest answer that is read. Real answers have a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 /**
- * The siteverify protocol, as reCAPTCHA, hCaptcha and Turnstile speak it; one attempt of 5 s.
- * The function throws the Failure `unavailable` when the endpoint gives no sensible answer.
+ * Returns a function that verifies captcha tokens by the siteverify protocol, which reCAPTCHA,
+ * hCaptcha and Turnstile share. It sends one request for each token and does not retry.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
   return async (token, remoteip) => {

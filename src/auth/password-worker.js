@@ -1,18 +1,22 @@
-// JavaScript, so that the same file is the worker from source, under the tests and when compiled.
+// This file is JavaScript so that a worker thread can load the same file everywhere: from the
+// sources, in the tests, and in the build.
 import { setPriority } from 'node:os'
 import { compareSync, hashSync } from 'bcryptjs'
 
+/** The cost of a new hash, as an exponent of 2 (contract, section 8). */
 const ROUNDS = 10
 
-// On Linux this lowers the calling thread alone: other requests come first on a busy machine.
+// On Linux this lowers the priority of this thread alone. So the event loop, which serves all other
+// requests, gets the processor first.
 try {
   setPriority(10)
 } catch {
-  // Where it can't be lowered, hashing works all the same.
+  // Without the lower priority, hashing still works.
 }
 
 /**
- * With `hash`, whether it was made of `plain`; without, a new hash of `plain`.
+ * If `hash` is given, returns whether it is a hash of the password `plain`. If not, returns a new
+ * hash of `plain`.
  * @typedef {{ plain: string, hash?: string }} HashTask
  * @param {HashTask} task
  */

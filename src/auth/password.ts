@@ -4,30 +4,37 @@ import type { Piscina } from 'piscina'
 import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
-/** The connection of a client that waits. Once it is closed, its password is not compared. */
+/** The connection of a waiting client. If it is closed, the password is not compared any more. */
 type Client = { destroyed: boolean }
 
-/** Hashing and comparing of passwords, off the event loop. */
+/** Hashes and compares passwords in threads of their own. */
 export interface Passwords {
-  /** The bcrypt hash of `plain`, 10 rounds (contract, section 8). */
+  /** Returns the bcrypt hash of `plain`. Throws the Failure `busy` if too many tasks wait. */
   hash(plain: string): Promise<string>
-  /** Whether `plain` is the password that `hash` was made of; `client` waits for the answer. */
+  /**
+   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` if too many tasks wait
+   * or `client` has closed its connection.
+   */
   compare(plain: string, hash: string, client: Client): Promise<boolean>
-  /** How many hashes wait for a thread. */
+  /** Returns the number of tasks that wait for a thread. */
   waiting(): number
+  /** Ends the threads. */
   close(): Promise<void>
 }
 
-/** Hashes that may wait; at some 15 a second for each thread, the last one waits about 8 s. */
+/**
+ * The most tasks that may wait. Each of two threads does about 15 a second, so the last task waits
+ * about 8 s.
+ */
 const MAX_WAITING = 256
 
 /**
- * Starts the threads that hash. First come, first served; beyond MAX_WAITING a call throws the
- * Failure `busy`.
+ * Starts the threads that hash and compare passwords, in the order of the calls.
  *
- * Why threads: bcryptjs's own async form works on the event loop, and with 20 logins in flight all
- * other requests waited 8.5 s at p99. With threads that give way to the rest (password-worker.js)
- * it is 11 ms, 7 being the figure without logins, measured by `npm run bench -- --only login`.
+ * The asynchronous functions of bcryptjs work on the event loop: with 20 logins in flight, all
+ * other requests took up to 8.5 s (99th percentile). With threads of lower priority
+ * (password-worker.js) they take up to 11 ms, and 7 ms without any login. The figures come from
+ * `npm run bench -- --only login`.
  */
 export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())
@@ -42,7 +49,8 @@ export function startPasswords(): Passwords {
     return opened
   }
 
-  // The queue. Piscina's own stays empty: once a task has begun, dropping it would end its thread.
+  // Tasks wait in this queue and not in Piscina's. So a task whose client has gone can be dropped
+  // before a thread has it; to abort it afterwards would end the thread.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

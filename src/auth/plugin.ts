@@ -6,14 +6,17 @@ import fp from 'fastify-plugin'
 import type { Config } from '../config.js'
 import { Token } from './schemas.js'
 
-/** The client keeps the token in it (contract, section 5). */
+/** The cookie in which the client keeps the token (contract, section 5). */
 export const COOKIE = 'auth_token'
-/** 8 hours (contract, section 8). */
+/** How long a token is valid, in seconds: 8 hours (contract, section 8). */
 const TOKEN_SECONDS = 28_800
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request's token says; undefined without one that is ours and not expired. */
+    /**
+     * Returns the payload of the request's token. Returns undefined if there is no token, its
+     * signature is wrong, its payload has another form, or it has expired.
+     */
     verifyToken(): Token | undefined
   }
 }
@@ -26,8 +29,9 @@ declare module '@fastify/jwt' {
 const verify = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
- * Signs and checks tokens: HS256 alone, `exp` demanded. A previous secret
- * checks only, so that its tokens live on while the secret is exchanged.
+ * Adds `app.jwt`, which signs tokens, and `request.verifyToken`. Tokens must be signed with HS256
+ * and have an expiry date (`exp`). While the operator replaces the secret, JWT_SECRET_PREVIOUS is
+ * the old one: it still verifies tokens, but signs none.
  */
 export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
   async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {
@@ -37,21 +41,21 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
       verify,
     })
-    const keys = [app.jwt]
+    const verifiers = [app.jwt]
     if (JWT_SECRET_PREVIOUS) {
       await app.register(jwt, { secret: JWT_SECRET_PREVIOUS, namespace: 'previous', verify })
-      keys.push((app.jwt as unknown as { previous: JWT }).previous)
+      verifiers.push((app.jwt as unknown as { previous: JWT }).previous)
     }
 
     app.decorateRequest('verifyToken', function (this: FastifyRequest) {
       const token = bearerToken(this) ?? this.cookies[COOKIE]
       if (!token) return undefined
-      for (const key of keys) {
+      for (const verifier of verifiers) {
         try {
-          const payload = key.verify<object>(token)
+          const payload = verifier.verify<object>(token)
           return isToken.Check(payload) ? payload : undefined
         } catch {
-          // Perhaps the other one's.
+          // The token may be signed with the previous secret, which comes next.
         }
       }
       return undefined
@@ -62,9 +66,11 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
 const isToken = TypeCompiler.Compile(Token)
 
 /**
- * The token of a Bearer header, which no other site can make a browser send; undefined without one.
- * It decides, malformed or not, where the cookie comes too.
+ * Returns the token in a Bearer header; undefined without such a header. A malformed token is
+ * returned too: if the header is there, the cookie is ignored. Another site cannot make a browser
+ * send the header.
  */
-export function bearerToken({ headers: { authorization = '' } }: FastifyRequest) {
+export function bearerToken({ headers }: FastifyRequest) {
+  const { authorization = '' } = headers
   return /^Bearer\b/i.test(authorization) ? authorization.slice(6).trim() : undefined
 }

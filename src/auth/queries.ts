@@ -3,9 +3,12 @@ import type { Actor } from './caller.js'
 import { onRefusal } from './refusal.js'
 import type { Credenciales, Lookup, Sesion } from './schemas.js'
 
-/** The user who logs in under `nombre`, compared exactly, active or not. */
+/**
+ * Finds the user with exactly this name, active or not; undefined if there is none. Throws an error
+ * on a standby, where the user may be out of date.
+ */
 export async function findCredenciales(sql: Sql, nombre: string) {
-  // The folded comparison is for the index.
+  // The comparison of the folded names lets PostgreSQL use the index on them.
   const [usuario] = await sql<Credenciales[]>`
     select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
       "idEstadoUsuario", "imagenUrl", "versionSesion"
@@ -17,23 +20,25 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 }
 
 /**
- * Ends all sessions of the actor: no token issued so far is valid any more. Throws the Failure
- * `unauthenticated` when the actor's session has ended already.
+ * Ends all sessions of the actor, so that none of the tokens issued so far is valid any more.
+ * Throws the Failure `unauthenticated` if the actor's session has ended already.
  */
 export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
   await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
 }
 
 /**
- * Finds the active users that tokens speak for, as their rows are now, each at the place of its
- * look-up: undefined where the user is inactive or gone, or the session has been ended.
+ * Finds the sessions for several look-ups and returns them in the same order. An element is
+ * undefined if the user is inactive or deleted, or the session has ended. Throws an error on a
+ * standby.
  *
- * The permission is not looked up for administrators and for those who load their own map, because
- * they need none; `permitido` is false for them.
+ * The permission is not looked up for administrators and for callers who load their own map,
+ * because they need none. `permitido` is false for them.
  *
- * All rows are read by a unique key, one look-up after the other, whatever the planner knows of the
- * tables. The look-ups come as JSON because the planner takes the number of elements of an array
- * into account: it would plan the statement each time, for 0.2 ms.
+ * `limit 1` makes PostgreSQL read the rows of one look-up after the other by their unique keys,
+ * even if the tables have no statistics. The look-ups are sent as JSON because the planner takes
+ * the number of elements of an array into account: with arrays it would plan the statement at every
+ * call, which takes 0.2 ms.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion | undefined)[]> {
   const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))

@@ -4,15 +4,16 @@ import { Failure } from '../http/failures.js'
 /** Why a login was refused. */
 export type LoginReason = 'captcha' | 'missing' | 'unknown' | 'inactive' | 'password'
 
+/** What the audit line says about a failure and the answer does not. */
 export interface FailureDetails {
-  /** What a caller who may not do something lacks. */
+  /** What a forbidden caller lacks: the permission, the administrator flag, or a listed origin. */
   needs?: object
   reason?: LoginReason
-  /** The user whose name a refused login has given. */
+  /** The id of the user as whom the client tried to log in. */
   target?: number
 }
 
-/** A Failure with details that stand in the audit line and that the client does not see. */
+/** A Failure with details for the audit line, which the client does not see. */
 export class AuditedFailure extends Failure {
   constructor(
     readonly details: FailureDetails,
@@ -22,7 +23,7 @@ export class AuditedFailure extends Failure {
   }
 }
 
-/** Returns the Failure for a caller who may not do something. `needs` says what the caller lacks. */
+/** Returns the Failure `forbidden`. `needs` says what the caller lacks, for the audit line. */
 export const forbidden = (needs: object = { administrador: true }) =>
   new AuditedFailure({ needs }, 'forbidden')
 

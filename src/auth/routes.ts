@@ -6,9 +6,17 @@ import type { RoutePlugin } from '../http/validation.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
 import { AuditedFailure } from './refusal.js'
-import { CAPTCHA_RECHAZADO, isPassword, Login, LoginCorrecto } from './schemas.js'
+import {
+  CAPTCHA_RECHAZADO,
+  type Credenciales,
+  isPassword,
+  Login,
+  LoginCorrecto,
+  type Token,
+} from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
+/** The contract (section 7) demands this text to the letter. */
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 
@@ -16,7 +24,7 @@ const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 const BODY_LIMIT = 16 * 1024
 /** The longest user name, in characters. */
 const MAX_NAME = 255
-/** Client addresses whose login attempts are remembered. */
+/** The number of client addresses for which login attempts are counted. */
 const ADDRESSES = 100_000
 
 const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginRateLimit }) => {
@@ -31,9 +39,10 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     bodyLimit: BODY_LIMIT,
     config: {
       access: 'public',
-      // No other field is checked before the handler.
+      // The captcha token is the only field that is validated before the handler runs.
       invalidReason: 'captcha',
-      // Counted before anything else: a flood reaches neither the captcha service nor the database.
+      // Attempts are counted before all other work. So a flood of logins reaches neither the
+      // captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
       failures: {
         invalid: statusFailure(400, [SIN_CREDENCIALES]),
@@ -56,7 +65,8 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     onRequest: async ({ ip }) => {
       if (!ip) throw new Failure('unreadable')
     },
-    // Before the body is checked: a login whose body is invalid is audited under its name too.
+    // The name is noted before the body is validated, so that the audit line of an invalid login
+    // has the name too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
       if (isText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
@@ -70,14 +80,13 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
         throw new AuditedFailure({ reason: 'missing' }, 'invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
-      const { id, idPerfil, strNombreUsuario: nombre, versionSesion: ver } = usuario
       return {
         success: true as const,
-        token: app.jwt.sign({ id, idPerfil, nombre, ...(ver > 0 && { ver }) }),
+        token: app.jwt.sign(tokenFor(usuario)),
         user: {
-          id,
-          nombre,
-          idPerfil,
+          id: usuario.id,
+          nombre: usuario.strNombreUsuario,
+          idPerfil: usuario.idPerfil,
           correo: usuario.strCorreo,
           celular: usuario.strNumeroCelular,
           imagenUrl: usuario.imagenUrl,
@@ -102,7 +111,11 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     },
   })
 
-  /** The active user with this name and password; throws the two 401s of contract section 7. */
+  /**
+   * Returns the active user with this name and password. Throws the Failure `unauthenticated` with
+   * one of its two texts (contract, section 7) if there is none. `client` is the connection that
+   * waits.
+   */
   async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) {
@@ -119,9 +132,15 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
   }
 }
 
+/** Returns the payload of a new token (contract, section 5). `ver` is left out while it is 0. */
+function tokenFor({ id, idPerfil, strNombreUsuario, versionSesion }: Credenciales): Token {
+  const token = { id, idPerfil, nombre: strNombreUsuario }
+  return versionSesion === 0 ? token : { ...token, ver: versionSesion }
+}
+
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/** Whether a user can have this name. */
+/** Whether a stored user can have this name. No other name is looked up. */
 const isName = (nombre: string) => brokenConstraint(textConstraints(MAX_NAME), nombre) === undefined
 
 export default authRoutes

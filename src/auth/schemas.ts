@@ -13,7 +13,8 @@ import { field, MAX_ID, Text } from '../http/fields.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
-// Captcha first: name and password are looked at after it (contract, section 4.1), by the handler.
+// The captcha is checked first (contract, section 4.1). So name and password have no constraints
+// here, and the handler checks them after it.
 const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, [])
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
@@ -41,14 +42,17 @@ const fitsBcrypt: Constraint = {
   message: () => `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
 }
 
-// bcrypt repeats the key with a NUL after it: with a NUL inside, "a" would pass for "a\0a".
+/**
+ * A password must not contain NUL, which isStorable refuses: bcrypt repeats the key with a NUL
+ * after it, so "a" and "a\0a" would have the same hash.
+ */
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
 
-/** Whether a user can have this password. */
+/** Whether a stored user can have this password. No other password is compared. */
 export const isPassword = (value: unknown) =>
   brokenConstraint(PASSWORD_CONSTRAINTS, value) === undefined
 
-/** A password to be stored as its hash. */
+/** A password in a request. Only its hash is stored. */
 export const Password = field<string>(
   {
     type: 'string',
@@ -82,7 +86,7 @@ export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   ),
 })
 
-/** A user as the login reads it. */
+/** The columns of a user that the login reads. */
 export interface Credenciales {
   id: number
   strNombreUsuario: string
@@ -100,29 +104,33 @@ export const Token = Type.Object({
   id: Type.Integer({ minimum: 1, maximum: MAX_ID }),
   idPerfil: Type.Integer(),
   nombre: Type.String(),
-  /** The version of the user's sessions that it was issued under; 0 when absent. */
+  /** The user's `versionSesion` when the token was issued. A missing one means 0. */
   ver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ID })),
 })
 export type Token = Static<typeof Token>
 
-/** The modules that the service itself decides by; sql/functions/is_modulo_de_sistema.sql. */
+/**
+ * The modules by which the service decides who may do what. sql/functions/is_modulo_de_sistema.sql
+ * has the same list.
+ */
 export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
-/** What a request asks the database about its caller, before anything else. */
+/** The look-up of the caller that a request sends to the database before its handler runs. */
 export interface Lookup {
-  /** The user that the token names, and the version of the sessions that it was issued under. */
+  /** The id of the user in the token. */
   id: number
+  /** The version of the user's sessions in the token. */
   ver: number
-  /** The permission that is asked about; both are null where none is needed. */
+  /** The permission that the request needs. `modulo` and `accion` are null if it needs none. */
   modulo: ModuloDeSistema | null
   accion: Accion | null
-  /** The profile whose permission map's version is asked for. */
+  /** The profile for which the version of the permission map is looked up; null for none. */
   versionOf: number | null
 }
 
-/** Who is calling, as the database has it now. */
+/** The caller as stored in the database at the time of the request. */
 export interface Sesion {
   id: number
   nombre: string
@@ -131,8 +139,10 @@ export interface Sesion {
   administrador: boolean
   /** The version of the user's sessions. */
   ver: number
-  /** Whether the profile has the permission that was asked about. */
+  /** Whether the profile has the permission in the look-up. */
   permitido: boolean
-  /** The version of the permission map that was asked about; null where there is none. */
+  /**
+   * The version of the permission map in the look-up; null if none is looked up or it is unknown.
+   */
   versionPermisos: string | null
 }

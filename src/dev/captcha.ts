@@ -2,8 +2,9 @@ import { text } from 'node:stream/consumers'
 import { listen } from './local.js'
 
 /**
- * A stand-in for a captcha's verification endpoint, which is at `url`: every token but an empty one
- * and `rechazar` is good. `requests` are the last 100 forms it got.
+ * Starts a stand-in for the captcha service, whose verification endpoint is at `url`. It accepts
+ * every token except the empty one and `rechazar`. `requests` are the last 100 forms that it has
+ * received.
  */
 export async function startCaptcha() {
   const requests: Record<string, string>[] = []

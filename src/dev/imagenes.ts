@@ -7,13 +7,18 @@ import { buffer } from 'node:stream/consumers'
 import { listen } from './local.js'
 
 const [CLOUD, KEY, SECRET] = ['nube', 'clave', 'secreto']
+/** The path before the name of an API call. */
 const CALLS = `/v1_1/${CLOUD}/image/`
+/** The path before the name of an image. */
 const IMAGES = `/${CLOUD}/image/upload/`
-const IMAGE = /^data:(image\/[^;,]+)[^,]*;base64,(.+)$/s
+/** A data URI. Its groups are the media type and the data in base64. */
+const DATA_URI = /^data:(image\/[^;,]+)[^,]*;base64,(.+)$/s
 
 /**
- * A stand-in for Cloudinary on 127.0.0.1: its signed upload (of data URIs) and destroy, and the
- * images as they came, which outlive it in `dir`. `uploads` and `destroyed` are for tests.
+ * Starts a stand-in for Cloudinary on 127.0.0.1, by default on a free port. It has Cloudinary's
+ * signed calls `upload` (of data URIs) and `destroy`, and serves the images unchanged. The images
+ * are stored in `dir`; without `dir`, they are deleted at `close`. `uploads` and `destroyed` list
+ * for tests what has been done.
  */
 export async function startImageHost(options: { port?: number; dir?: string } = {}) {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'llavero-imagenes-'))
@@ -21,15 +26,15 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
   const uploads: { publicId: string; transformation: string }[] = []
   const destroyed: string[] = []
 
-  // An image is kept as the data URI that it came as, which has its type too.
+  // The file contains the data URI that was uploaded, which has the image's media type too.
   const fileOf = (publicId: string) => join(dir, encodeURIComponent(publicId))
 
   function upload({ file = '', folder, public_id, transformation = '' }: Record<string, string>) {
-    if (!IMAGE.test(file)) return failure(400, 'Invalid image file')
+    if (!DATA_URI.test(file)) return failure(400, 'Invalid image file')
     const publicId = `${folder}/${public_id}`
     writeFileSync(fileOf(publicId), file)
     uploads.push({ publicId, transformation })
-    // Nothing is resized: the width is the most that the transformation allows.
+    // Nothing is resized here. The answer states the largest width that the transformation allows.
     const width = Number(/w_(\d+)/.exec(transformation)?.[1])
     return Response.json({ public_id: publicId, secure_url: server.url + IMAGES + publicId, width })
   }
@@ -41,8 +46,10 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
   }
 
   function image(publicId: string) {
-    const [, type = '', base64 = ''] = IMAGE.exec(readFileSync(fileOf(publicId), 'utf8')) ?? []
-    // The scripts of an SVG that is opened by itself would be sent the service's cookies.
+    const dataUri = readFileSync(fileOf(publicId), 'utf8')
+    const [, type = '', base64 = ''] = DATA_URI.exec(dataUri) ?? []
+    // Cookies ignore ports, so the scripts in an SVG could read those of the service. `sandbox`
+    // disables scripts.
     const headers = { 'content-type': type, 'content-security-policy': 'sandbox' }
     return new Response(Buffer.from(base64, 'base64'), { headers })
   }
@@ -59,7 +66,7 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
   }
 
   const server = await listen(async (request, response) => {
-    // No such image, no form, or a client that hung up half-way.
+    // `answer` throws if the image is unknown, the body is not a form, or the client hangs up.
     const { status, headers, body } = await answer(request).catch(() => failure(404, 'Not found'))
     response.writeHead(status, Object.fromEntries(headers))
     response.end(body && (await buffer(body)))
@@ -81,7 +88,7 @@ function failure(status: number, message: string) {
   return Response.json({ error: { message } }, { status })
 }
 
-/** The answer to a call that is not signed as Cloudinary wants it; undefined for one that is. */
+/** Returns the answer that refuses a call with a wrong signature; undefined for a correct one. */
 function refusal(form: Record<string, string>) {
   const { file, cloud_name, resource_type, api_key, signature, ...signed } = form
   const parameters = Object.entries(signed).map(([name, value]) => `${name}=${value}`)

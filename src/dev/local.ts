@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Starts an HTTP server; port 0 is one that the system chooses. Throws if the port is taken. */
+/**
+ * Starts an HTTP server. With port 0 the system chooses a free port. Throws if the port is taken.
+ */
 export async function listen(listener: RequestListener, port = 0, host = '127.0.0.1') {
   const server = createServer(listener).listen(port, host)
   await once(server, 'listening')

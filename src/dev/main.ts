@@ -16,7 +16,7 @@ const FOLDER = resolve('.llavero')
 const HOST = process.env.HOST || '127.0.0.1'
 const { PORT: SENT_PORT = '' } = process.env
 const PORT = Number(SENT_PORT || 3000)
-/** The image host has the next port. */
+/** The highest port for the service: the image host uses the next one. */
 const MAX_PORT = 65_534
 const ADDRESS = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
@@ -24,6 +24,7 @@ const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT
 const ADMIN = { nombre: 'admin', password: 'llavero-admin' }
 const SAMPLE_USERS = ['supervisora', 'consulta']
 
+/** For `.catch()`: adds a line that says what to do. */
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
 }
@@ -43,11 +44,14 @@ let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0))
 await start().catch((error) => stop(1, error.message))
 
-/** Starts the service with an embedded PostgreSQL and the two stand-ins, and prints what to use. */
+/**
+ * Starts an embedded PostgreSQL, the two stand-ins and the service, and prints the addresses and
+ * the logins.
+ */
 async function start() {
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(withHint(FOLDER_HINT))
-  const images = await takePorts(dir).catch(withHint(PORT_HINT))
+  const images = await startImages(dir).catch(withHint(PORT_HINT))
   closing.push(images.close)
   const captcha = await startCaptcha()
   closing.push(captcha.close)
@@ -83,7 +87,10 @@ CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llave
 `)
 }
 
-/** Returns who can log in by a password that is known here: the data may be of an earlier start. */
+/**
+ * Returns the logins to print. The data may come from an earlier start, so the function checks which
+ * passwords are still valid.
+ */
 async function describeLogins(databaseUrl: string) {
   const [admin] = await findLogins(databaseUrl, [ADMIN.nombre], ADMIN.password)
   const samples = await findLogins(databaseUrl, SAMPLE_USERS, SAMPLE_PASSWORD)
@@ -96,10 +103,11 @@ async function describeLogins(databaseUrl: string) {
 }
 
 /**
- * Starts the image host on the port after the service's, and throws when one of the two is taken. The
- * database keeps the addresses of images, so their port has to be the same at every start.
+ * Starts the image host on the port after the service's. Throws if PORT is not a valid port, or if
+ * one of the two ports is taken. The addresses of images are stored in the database, so the image
+ * host must have the same port at every start.
  */
-async function takePorts(dir: string) {
+async function startImages(dir: string) {
   if (!/^\d*$/.test(SENT_PORT) || PORT < 1 || PORT > MAX_PORT) {
     throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
   }
@@ -108,7 +116,7 @@ async function takePorts(dir: string) {
   return startImageHost({ dir, port: PORT + 1 })
 }
 
-/** Starts the service as in production, in a process of its own; resolves when it is ready. */
+/** Starts the service in a process of its own, as in production. Resolves when it is ready. */
 async function startService(env: NodeJS.ProcessEnv) {
   const server = fileURLToPath(new URL('../server.ts', import.meta.url))
   const child = fork(server, { env, stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
@@ -121,11 +129,12 @@ async function startService(env: NodeJS.ProcessEnv) {
   })
   const reason = `The service has ended. If it has not said why:\n${FOLDER_HINT}`
   exited.then(([code]) => stop(code ?? 1, reason))
+
   const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
   while (!(await isReady().catch(() => false))) await sleep(100)
 }
 
-/** Stops everything that was started, the last one first, and ends the process. */
+/** Stops everything that was started, in reverse order, and ends the process with the exit code. */
 async function stop(code: number, reason = '') {
   if (stopping) return
   stopping = true

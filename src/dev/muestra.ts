@@ -6,23 +6,24 @@ import { EXAMPLE_IDS } from '../examples.js'
 export const SAMPLE_PASSWORD = 'llavero-muestra'
 
 /**
- * Puts sample data into a database that has no profile but the administrator's: profiles without the
- * flag, modules, permission records and users, enough to see pages and a refusal, and the rows that
- * the examples of the documentation change.
+ * Inserts sample data if the database has no profile besides the administrator's: profiles,
+ * modules, permission records and users. They are enough for lists of several pages and for a user
+ * who lacks a permission. The rows that the documentation's examples change are inserted too.
  */
 export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })
   const [row] = await sql`select count(*) > 1 as "isFilled" from perfil`
   if (!row?.isFilled) {
     await sql.begin(async (transaction) => {
-      await insertAll(transaction)
+      await insertSample(transaction)
       await insertExampleRows(transaction)
     })
   }
   await sql.end()
 }
 
-async function insertAll(sql: postgres.TransactionSql) {
+/** Inserts the modules, profiles, permission records and users of the sample. */
+async function insertSample(sql: postgres.TransactionSql) {
   await sql`
     insert into modulo ("strNombreModulo")
     values ('ALMACÉN'), ('CAMPAÑAS'), ('CLIENTES'), ('COMPRAS'), ('CONTABILIDAD'), ('ENVÍOS'),
@@ -50,7 +51,7 @@ async function insertAll(sql: postgres.TransactionSql) {
   `
 }
 
-/** Inserts the rows with the EXAMPLE_IDS. */
+/** Inserts the rows whose ids the documentation's examples use. */
 async function insertExampleRows(sql: postgres.TransactionSql) {
   const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
   await sql`
@@ -84,8 +85,8 @@ interface Login {
 }
 
 /**
- * Returns which of the named users can log in with the password, in the order of the names, and whether
- * their profile is an administrator's.
+ * Returns those of the named users who can log in with the password, in the order of the names, and
+ * whether their profiles are administrators'.
  */
 export async function findLogins(databaseUrl: string, nombres: string[], password: string) {
   const sql = postgres(databaseUrl, { max: 1 })

@@ -1,7 +1,10 @@
 import { buildApp } from '../app.js'
 import { loadConfig } from '../config.js'
 
-/** `npm run openapi`: the document, on the standard output. Nothing that is named here is asked. */
+/**
+ * `npm run openapi` writes the OpenAPI document to the standard output. The configuration contains
+ * placeholders only: the application connects to none of these addresses.
+ */
 const config = loadConfig({
   DATABASE_URL: 'postgres://user@host/database',
   JWT_SECRET: 'a secret that nothing is signed with',

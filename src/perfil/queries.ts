@@ -5,7 +5,7 @@ import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
-/** Finds one page of the profiles that the filter lets through, and the number of pages. */
+/** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
   return findPage<Perfil>(sql, page, {
     rows: sql`
@@ -18,15 +18,15 @@ export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: Perf
   })
 }
 
-/** All profiles by ascending id. */
+/** Finds all profiles, by ascending id. */
 export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
   return sql<PerfilBreve[]>`select id, "strNombrePerfil" from perfil order by id`
 }
 
 /**
- * Adds a profile and returns it with what has changed. An administrator's profile gets one permission record per module,
- * with every flag. Throws the Failure `forbidden` for an administrator's profile when the actor is
- * no administrator.
+ * Adds a profile and returns it with the changes. An administrator's profile gets one permission
+ * record for each module, with all flags. Throws the Failure `forbidden` if an actor who is not an
+ * administrator adds an administrator's profile.
  */
 export async function insertPerfil(
   sql: Sql,
@@ -40,9 +40,10 @@ export async function insertPerfil(
 }
 
 /**
- * Renames a profile and returns it, null for an unknown id, with what has changed. When the administrator flag
- * changes, the permission records are replaced in the same transaction (contract, section 3). Throws
- * the Failure `forbidden` when the flag changes and the actor is no administrator.
+ * Overwrites the name and the administrator flag of a profile, and returns the profile with the
+ * changes; `data` is null if the id is unknown. If the flag changes, the permission records are
+ * replaced in the same transaction (contract, section 3). Throws the Failure `forbidden` if the
+ * flag changes and the actor is not an administrator.
  */
 export async function updatePerfil(
   sql: Sql,
@@ -57,8 +58,8 @@ export async function updatePerfil(
 }
 
 /**
- * Removes a profile with its permission records and returns what has changed. Throws the Failures
- * `conflict` when users have the profile and `forbidden` when it holds more than the actor's.
+ * Removes a profile with its permission records, and returns the changes. Throws the Failure
+ * `conflict` if users have the profile, and `forbidden` if it holds more than the actor's.
  */
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { changes: Changes } }]>`

@@ -3,13 +3,16 @@ import type { Sql } from '../database/sql.js'
 import type { PermisoConNombres } from './schemas.js'
 
 /**
- * One page of all permission records with their names, and the number of pages, at least 1
- * (contract, section 4.2).
+ * Finds one page of all permission records, by ascending id, with the names of their profiles and
+ * modules. Returns it with the number of pages, which is at least 1 (contract, section 4.2).
  *
- * Why it is written like this: counting the records and skipping those before the page took 260 ms
- * for the last page of 2,000,000, and this takes 4 (`npm run bench -- --only lists`). The total is the
- * sum of the counters that triggers keep on the profiles (sql/migrations/0004_versiones.sql), and the
- * page's ids come from an index alone, read from its nearer end.
+ * The number of records is the sum of the counters on the profiles, which triggers keep
+ * (sql/migrations/0004_versiones.sql). The ids of the page are read from the index alone, from the
+ * start or from the end, whichever is nearer. So the last page of 2,000,000 records takes 4 ms. To
+ * count the records and skip those before the page took 260 ms (`npm run bench -- --only lists`).
+ *
+ * In the statement, `filas` is the number of all records, `antes` that of the records before the
+ * page, and `cuantas` that of the records on the page.
  */
 export async function listPermisos(sql: Sql, page: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`

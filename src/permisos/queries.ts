@@ -5,7 +5,10 @@ import { onConstraint, type Sql } from '../database/sql.js'
 import type { FailureArguments } from '../http/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
-/** The permission map of a profile, by module name, and its version; undefined for no profile. */
+/**
+ * Finds the permission map of a profile, by module name, and the map's version. Returns undefined
+ * if the profile is unknown.
+ */
 export async function findMapaDePermisos(
   sql: Sql,
   idPerfil: number,
@@ -20,19 +23,18 @@ export async function findMapaDePermisos(
   `
   const [first] = rows
   if (!first) return undefined
-  const permisos = Object.fromEntries(
-    rows
-      .filter(({ nombreModulo }) => nombreModulo !== null)
-      .map(({ version: _, ...accion }) => [accion.nombreModulo, accion]),
-  )
-  return { version: first.version, permisos }
+  // A profile without records is one row without a module.
+  const entradas = rows
+    .filter(({ nombreModulo }) => nombreModulo !== null)
+    .map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
+  return { version: first.version, permisos: Object.fromEntries(entradas) }
 }
 
 const columns = (sql: Sql) => sql`
   id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
 `
 
-/** The permission records of a profile by ascending id; none for an unknown profile. */
+/** Finds the permission records of a profile, by ascending id. An unknown profile has none. */
 export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
   return sql<Permiso[]>`
     select ${columns(sql)}
@@ -42,13 +44,13 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
   `
 }
 
-/** The message for an unknown profile or module. */
+/** The message for an unknown profile or an unknown module. */
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it with what has changed. Throws the Failures `invalid` for an unknown profile or
- * module, `forbidden` when the profile holds more than the actor's or would, and `conflict` when the
- * profile has a record for the module.
+ * Adds a permission record and returns it with the changes. Throws the Failure `invalid` if the
+ * profile or the module is unknown, `forbidden` if the profile holds more than the actor's or the
+ * record grants more, and `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
   sql: Sql,
@@ -65,8 +67,8 @@ export async function insertPermiso(
 }
 
 /**
- * Overwrites a permission record and returns it, null for an unknown id, with what has changed.
- * Throws what insertPermiso throws.
+ * Overwrites a permission record and returns it with the changes; `data` is null if the id is
+ * unknown. Throws what insertPermiso throws.
  */
 export async function updatePermiso(
   sql: Sql,
@@ -84,7 +86,7 @@ export async function updatePermiso(
 }
 
 /**
- * Removes a permission record and returns what has changed. Throws the Failure `forbidden` when the
+ * Removes a permission record and returns the changes. Throws the Failure `forbidden` if the
  * record's profile holds more than the actor's.
  */
 export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<Changes> {
@@ -95,9 +97,9 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 }
 
 /**
- * Replaces the whole matrix of a profile in one transaction and returns what has changed. Throws the
- * Failures `conflict` for an unknown profile or module and `forbidden` when the profile holds more than the actor's or would;
- * nothing has changed then.
+ * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
+ * the Failure `conflict` if the profile or a module is unknown, and `forbidden` if the profile
+ * holds more than the actor's or an entry grants more. If it throws, nothing has changed.
  */
 export async function replacePermisos(
   sql: Sql,
@@ -113,6 +115,7 @@ export async function replacePermisos(
   return row.answer.changes
 }
 
+/** For `.catch()`: throws the Failure if a write refers to an unknown profile or module. */
 function onUnknownReference(...failure: FailureArguments) {
   const onPerfil = onConstraint('permisos_perfil_perfil_fk', ...failure)
   const onModulo = onConstraint('permisos_perfil_modulo_fk', ...failure)

@@ -5,7 +5,7 @@ import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { listPermisos } from './listado.js'
-import { keepMapas } from './mapa.js'
+import { cacheMapas } from './mapa.js'
 import {
   DESCONOCIDO,
   deletePermiso,
@@ -32,7 +32,7 @@ const NO_GUARDADO = 'Error al guardar en base de datos'
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const listPage = shareEqual((page: number) => listPermisos(sql, page))
-  const findMapa = keepMapas(sql)
+  const findMapa = cacheMapas(sql)
 
   app.get('/', {
     config: {
@@ -115,7 +115,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       operationId: 'getMisPermisos',
       summary: 'Consultar el mapa de permisos de un perfil',
       params: DePerfilParams,
-      // Sent as the text that is kept.
+      // The handler sends a body that is serialized already.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
     handler: async ({ params, headers, caller }, reply) => {
@@ -124,7 +124,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       if (version !== null) {
         const etag = `"${version}"`
         reply.header('etag', etag)
-        // A proxy that compresses makes the tag a weak one.
+        // A proxy that compresses may have turned the tag into a weak one: W/"…".
         if (headers['if-none-match']?.includes(etag)) return reply.code(304).send(undefined)
       }
       return reply.type('application/json; charset=utf-8').send(body)
@@ -163,10 +163,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body }) => {
       const { idPerfil, permisos = [] } = body
-      // The body alone shows this, so no lock is taken and no statement is sent.
-      if (new Set(permisos.map(({ idModulo }) => idModulo)).size < permisos.length) {
-        throw new Failure('conflict')
-      }
+      // A module that is named twice is refused here, before any statement is sent.
+      const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
+      if (modulos.size < permisos.length) throw new Failure('conflict')
+
       const changes = await replacePermisos(sql, caller, idPerfil, permisos)
       return {
         success: true as const,

@@ -7,7 +7,10 @@ import { decoded, field, Id, List, Omissible, PathId } from '../http/fields.js'
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
-/** The five flags of a permission record, each made by `flag` from its description. */
+/**
+ * Returns the five flags of a permission record. `flag` makes the schema of each from its
+ * description.
+ */
 const flags = <T extends TSchema>(flag: (description: string) => T) => ({
   bitAgregar: flag('Si puede agregar registros en el módulo'),
   bitEditar: flag('Si puede editar los registros del módulo'),
@@ -15,6 +18,7 @@ const flags = <T extends TSchema>(flag: (description: string) => T) => ({
   bitEliminar: flag('Si puede eliminar registros del módulo'),
   bitDetalle: flag('Si puede ver el detalle de un registro del módulo'),
 })
+/** The flags in an answer. */
 const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
 
 const ID = { description: 'Id del permiso', examples: [12] }
@@ -23,9 +27,10 @@ const ID_MODULO = { description: 'Id del módulo del permiso', examples: [16] }
 const NOMBRE_PERFIL = { description: 'Nombre del perfil', examples: ['Ventas'] }
 const NOMBRE_MODULO = { description: 'Nombre del módulo', examples: ['VENTAS'] }
 
-/** What a flag may be on the wire; everything but `true` stands for false. */
+/** The values that a flag in a request may have. All of them but `true` mean false. */
 const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
 
+/** Returns the schema of a flag in a request. */
 const sentFlag = (description: string) =>
   Omissible(
     decoded(
@@ -45,7 +50,7 @@ export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un mód
 })
 export type Permiso = Static<typeof Permiso>
 
-/** A permission record with the names it stands for (contract, section 2.6). */
+/** A permission record with the names of its profile and its module (contract, section 2.6). */
 export const PermisoConNombres = Named(
   'PermisoConNombres',
   'Un permiso con los nombres de perfil y módulo',
@@ -78,7 +83,7 @@ const MAPA: Record<string, PermisosAccion> = {
   },
 }
 
-/** The permission map: one PermisosAccion by module name. */
+/** A permission map: for each name of a module one PermisosAccion. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
   success: Done(true),
   permisos: Type.Unsafe<Record<string, PermisosAccion>>(
@@ -93,7 +98,7 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
   ),
 })
 
-/** The answer to a client that has the present map. */
+/** The empty body of the answer 304, for a client that has the present map already. */
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
@@ -112,7 +117,10 @@ export type Entrada = StaticDecode<typeof Entrada>
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
-/** The most entries of a matrix: with all five flags written out, the body has room for no more. */
+/**
+ * The most entries of a matrix. If all five flags are written out, a body of MATRIZ_BODY_LIMIT
+ * holds about as many.
+ */
 const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {

@@ -6,8 +6,9 @@ import { Failure } from '../http/failures.js'
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
 /**
- * Makes the configured user an active administrator while there is none; otherwise changes nothing.
- * Throws a ConfigError when another user has the email, or the name in other upper or lower case.
+ * Makes the user in ADMIN_* an active administrator if there is no active administrator. Does
+ * nothing if one of the three variables is missing. Throws a ConfigError if another user has the
+ * email, or has the name in different upper or lower case.
  */
 export async function ensureAdministrador(
   sql: Sql,
@@ -34,7 +35,11 @@ export async function ensureAdministrador(
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
-  const who = { strNombreUsuario: ADMIN_USERNAME }
-  if (row.answer.ensured) log.info(who, 'administrator set up from ADMIN_*, as none was active')
-  else log.info('an active administrator exists: ADMIN_* is ignored')
+
+  if (row.answer.ensured) {
+    const who = { strNombreUsuario: ADMIN_USERNAME }
+    log.info(who, 'administrator set up from ADMIN_*, as none was active')
+  } else {
+    log.info('an active administrator exists: ADMIN_* is ignored')
+  }
 }

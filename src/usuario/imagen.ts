@@ -6,27 +6,32 @@ import type { Config } from '../config.js'
 import { mayHaveHappened } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
+/** An image that the image host keeps: its name there, and its address. */
 export interface ImagenAlojada {
   publicId: string
   url: string
 }
 
-/** The image host. */
+/** The service that stores the images. */
 export interface Imagenes {
-  /** Uploads a data URI; throws the Failure `upload` when that fails or takes over 30 s. */
+  /**
+   * Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT.
+   */
   upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada>
-  /** Removes an image, best effort: a failure is logged and not thrown. */
+  /** Removes an image. It never throws: a failure is only logged. */
   remove(publicId: string, log: FastifyBaseLogger): Promise<void>
 }
 
+/** The folder of the images on the host. */
 const FOLDER = 'usuarios_corp'
+/** The most time for one call of the image host, in milliseconds. */
 const TIMEOUT = 30_000
 const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
 
-/** The image SDK, which most processes never need: it is loaded with the first image. */
+/** Loads the image SDK. Most processes never need it, so it is loaded at the first call. */
 const loadSdk = async () => (await import('cloudinary')).v2
 
-/** The image host behind `cloudinary://…`; see contract, sections 4.16 and 4.17. */
+/** Returns the image host of a Cloudinary account (contract, sections 4.16 and 4.17). */
 export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   const options = {
     cloud_name: account.cloudName,
@@ -34,18 +39,21 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     api_secret: account.apiSecret,
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
-  // The SDK always calls https.request, which takes its protocol from the agent.
+  // The SDK always calls https.request, which uses the protocol of its agent.
   const { Agent } = account.uploadPrefix?.startsWith('http:') ? http : https
 
-  /** One call of the SDK with an end to it: its own time limit starts anew with every byte. */
+  /**
+   * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The time limit of
+   * the SDK itself starts anew with every byte.
+   */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()
     let timer: NodeJS.Timeout | undefined
-    const ended = new Promise<never>((_, reject) => {
+    const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new HostError('took too long')), TIMEOUT)
     })
     try {
-      return await Promise.race([request(agent), ended])
+      return await Promise.race([request(agent), timeout])
     } catch (error) {
       throw hostError(error)
     } finally {
@@ -66,7 +74,8 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   }
 
   async function upload(dataUri: string, log: FastifyBaseLogger) {
-    // A name of our own, so that an upload whose answer never came can be removed as well.
+    // The name is chosen here and not by the host. So the image can be removed even if the answer
+    // to the upload never arrives.
     const publicId = randomUUID()
     return call(async (agent) => {
       const cloudinary = await loadSdk()
@@ -79,7 +88,8 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
       })
     })
       .then(({ secure_url: url, public_id: publicId }) => {
-        if (typeof url === 'string' && typeof publicId === 'string') return { publicId, url }
+        const isComplete = typeof url === 'string' && typeof publicId === 'string'
+        if (isComplete) return { publicId, url }
         throw new HostError('nonsense')
       })
       .catch((cause: HostError) => {
@@ -91,7 +101,10 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   return { upload, remove }
 }
 
-/** What the image host did wrong; `isRefusal` where it has said that it keeps nothing. */
+/**
+ * An error of the image host. `isRefusal` is true if the host has refused the request with a status
+ * from 400 to 499: then it has stored nothing.
+ */
 class HostError extends Error {
   constructor(
     message: string,
@@ -101,23 +114,27 @@ class HostError extends Error {
   }
 }
 
-/** What the SDK rejects with: of a connection that failed it has the `error` alone. */
+/** What the SDK rejects with. If the connection has failed, it has only `error`. */
 type Rejection = { message?: unknown; http_code?: unknown; error?: NodeJS.ErrnoException }
 
-/** The SDK rejects with plain objects that carry the whole request: little is let out of them. */
+/**
+ * Converts what the SDK rejects with into a HostError. The SDK's objects contain the whole request,
+ * so only the message and the status are taken from them.
+ */
 function hostError(error: unknown): HostError {
   if (error instanceof HostError) return error
   const { message, http_code: status, error: cause } = (error ?? {}) as Rejection
-  const said = String(message ?? cause?.code ?? cause?.message)
-  // A host may quote what it was sent.
-  const text = said.replace(/data:\S*/g, 'data:…').slice(0, 200)
+  const description = String(message ?? cause?.code ?? cause?.message)
+  // The host's message may quote the image, which must not reach a log.
+  const text = description.replace(/data:\S*/g, 'data:…').slice(0, 200)
   if (typeof status !== 'number') return new HostError(text)
   return new HostError(`${text} (${status})`, status >= 400 && status < 500)
 }
 
 /**
- * Uploads the image, if there is one, and then calls `store` with it. Where that throws
- * or finds nothing to store to, the image is removed again.
+ * Uploads the image, if there is one, and then calls `store` with it, which writes the user. If
+ * `store` throws, or returns undefined because there is no such user, the image is removed again.
+ * Returns what `store` returns, and throws what it throws.
  */
 export async function storeWithImagen<T>(
   imagenes: Imagenes,
@@ -128,9 +145,13 @@ export async function storeWithImagen<T>(
   const imagen = dataUri === undefined ? undefined : await imagenes.upload(dataUri, log)
   if (!imagen) return store(undefined)
   const stored = await store(imagen).catch(async (error) => {
-    // Better an image without a user than a user whose image is gone.
-    if (mayHaveHappened(error)) log.warn({ publicId: imagen.publicId }, 'image kept: row unknown')
-    else await imagenes.remove(imagen.publicId, log)
+    const { publicId } = imagen
+    if (mayHaveHappened(error)) {
+      // The user may refer to the image now. An unused image does less harm than a missing one.
+      log.warn({ publicId }, 'image kept: the write of its user may have been carried out')
+    } else {
+      await imagenes.remove(publicId, log)
+    }
     throw error
   })
   if (stored === undefined) await imagenes.remove(imagen.publicId, log)

@@ -12,7 +12,7 @@ import type {
   UsuarioVisto,
 } from './schemas.js'
 
-/** Finds one page of the users that the filter lets through, and the number of pages. */
+/** Finds one page of the users that match the filter, and the number of pages. */
 export async function listUsuarios(
   sql: Sql,
   { page = 1, search, idPerfil, estado }: UsuarioFiltro,
@@ -43,24 +43,27 @@ const isNamed = (sql: Sql, search: string) => sql`(
   ${hasText(sql, sql`"strNombreUsuario"`, search)} or ${hasText(sql, sql`"strCorreo"`, search)}
 )`
 
-/** The look-up of one user, for a caller who may be limited by the own profile. */
+/** The look-up of one user. A limited caller sees only users whose profiles hold no more. */
 export interface UsuarioLookup {
   id: number
   /**
-   * The caller's profile: users whose profiles hold more than this one are out of reach. Null for a
-   * caller without that limit.
+   * The caller's profile. If the user's profile holds more than this one, the user is not
+   * `alcanzable`. Null for a caller without this limit.
    */
   limite: number | null
 }
 
-/** A user, and whether the profile of the caller lets the caller see it. */
+/** A user, and whether the caller may see the user. */
 export interface UsuarioHallado extends UsuarioVisto {
   alcanzable: boolean
 }
 
 /**
- * Finds the users of several look-ups in one statement, each at the place of its look-up: undefined
- * for an unknown id.
+ * Finds the users for several look-ups in one statement, and returns them in the same order. An
+ * element is undefined if the id is unknown.
+ *
+ * `limit 1` makes PostgreSQL read the users one after the other by their unique keys, even if the
+ * tables have no statistics.
  */
 export async function findUsuarios(
   sql: Sql,
@@ -83,10 +86,10 @@ export async function findUsuarios(
   return lookups.map((_, n) => found.get(n))
 }
 
-/** A user as it is written: with the hash of the password, and the image as the host keeps it. */
+/** A user to be written, where the image has been uploaded and the password is a hash. */
 type ConImagen<T> = Omit<T, 'imagenBase64'> & { imagen: ImagenAlojada | undefined }
 
-/** The same as sql/transactions takes it. A field that is undefined is missing there. */
+/** Returns the record for sql/transactions. A field that is undefined is missing in its JSON. */
 const record = ({ imagen, ...usuario }: ConImagen<UsuarioNuevo | UsuarioEditado>) => ({
   ...usuario,
   imagenUrl: imagen?.url,
@@ -94,8 +97,9 @@ const record = ({ imagen, ...usuario }: ConImagen<UsuarioNuevo | UsuarioEditado>
 })
 
 /**
- * Adds a user and returns it with what has changed. Throws the Failures `conflict` for a taken email or name or an unknown
- * profile, and `forbidden` when the profile holds more than the actor's.
+ * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
+ * name is taken or the profile is unknown, and `forbidden` if the profile holds more than the
+ * actor's.
  */
 export async function insertUsuario(
   sql: Sql,
@@ -108,16 +112,20 @@ export async function insertUsuario(
   return row.answer
 }
 
-/** The name of the hosted image that the user had and has no more; null without one. */
+/**
+ * The name of the hosted image that the user had before the write. Null if there is none to remove.
+ */
 interface ConImagenAnterior {
   imagenAnterior: string | null
 }
 
 /**
- * Overwrites a user. A missing password or image leaves the one that is stored; a new password ends
- * all sessions of the user. Returns the user, what has changed, and the name of the hosted image that
- * the new one replaces; undefined for an unknown id. Throws what insertUsuario throws, and the Failure
- * `forbidden` also when the profile that the user is in holds more than the actor's.
+ * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
+ * ends all sessions of the user.
+ *
+ * Returns the user, the changes, and the name of the hosted image that a new image replaces.
+ * Returns undefined if the id is unknown. Throws what insertUsuario throws, and the Failure
+ * `forbidden` also if the user's present profile holds more than the actor's.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -133,8 +141,8 @@ export async function updateUsuario(
 }
 
 /**
- * Removes a user. Returns the name of the user's hosted image, null without one, and what has changed.
- * Throws the Failure `forbidden` when the user's profile holds more than the actor's.
+ * Removes a user. Returns the changes and the name of the user's hosted image. Throws the Failure
+ * `forbidden` if the user's profile holds more than the actor's.
  */
 export async function deleteUsuario(
   sql: Sql,
@@ -148,9 +156,9 @@ export async function deleteUsuario(
 }
 
 /**
- * Throws what insertUsuario (`id` null) or updateUsuario would throw now because of the actor or the
- * profiles. It spares a hash or an upload for a write that would be refused; the write itself
- * decides again.
+ * Throws the Failures that insertUsuario (`id` null) or updateUsuario would throw now because of
+ * the actor or the profiles. It is called before a hash or an upload, so that neither is done for a
+ * write that would be refused. The write itself decides again.
  */
 export async function checkUsuarioWrite(
   sql: Sql,
@@ -166,7 +174,7 @@ export async function checkUsuarioWrite(
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
 const NOMBRE_REGISTRADO = 'El nombre de usuario ya está registrado'
 const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
-/** The messages for the conflicts that a user can have. */
+/** The messages of the Failure `conflict` for a user. */
 export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
 
 const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTRADO)

@@ -15,7 +15,7 @@ import {
   Text,
 } from '../http/fields.js'
 
-// What the document says of the fields that both a request and an answer have.
+// How the OpenAPI document describes the fields that both requests and answers have.
 const NOMBRE = {
   description: 'Nombre de usuario, único sin distinguir mayúsculas',
   examples: ['ana'],
@@ -34,7 +34,7 @@ export const Email = field<string>({ type: 'string', format: 'email', maxLength:
   isEmail,
 ])
 
-/** A user, with the hash of the password (contract, section 2.1). */
+/** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
   id: Type.Integer({ description: 'Id del usuario', examples: [7] }),
   strNombreUsuario: Type.String(NOMBRE),
@@ -53,7 +53,7 @@ export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseñ
 })
 export type Usuario = Static<typeof Usuario>
 
-/** A user without the hash, with the name of the profile. */
+/** A user with the name of the profile and without the hash of the password. */
 export const UsuarioVisto = Named('UsuarioVisto', 'Un usuario, como se lista y se consulta', {
   ...Type.Omit(Usuario, ['strPwd']).properties,
   nombrePerfil: Type.String({ description: 'Nombre del perfil', examples: ['Ventas'] }),
@@ -68,13 +68,13 @@ export const UsuarioFiltro = Type.Object({
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
-/** The same constraint, which the empty text keeps as well. */
+/** Returns the same constraint, except that the empty text keeps it as well. */
 const orEmpty = (constraint: Constraint): Constraint => ({
   ...constraint,
   isKept: (value) => value === '' || constraint.isKept(value),
 })
 
-/** A password on an update, where the empty text leaves the one there is. */
+/** The password in an update. If it is the empty text, the stored password stays. */
 const PasswordNuevo = decoded(
   field<string>(
     {
@@ -87,8 +87,11 @@ const PasswordNuevo = decoded(
   (value) => value || undefined,
 )
 
-// The image SDK opens whatever it does not take for a data URI as a file or an address, and it
-// looks at the first 120 characters only: the part before the comma stays well below that.
+/**
+ * The part of a data URI before the data. It has fewer than 120 characters, because the image SDK
+ * examines no more of them. What the SDK does not recognise as a data URI it opens as a file or an
+ * address, which must not happen.
+ */
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
 const isDataImage: Constraint = {
@@ -106,7 +109,7 @@ const isWholeImage: Constraint = {
   message: (name) => `El campo ${name} debe ser una imagen completa en base64`,
 }
 
-/** A whole image as a base64 data URI; the empty text counts as omitted. */
+/** An image as a complete base64 data URI. The empty text means the same as a missing field. */
 const Imagen = decoded(
   field<string>(
     {
@@ -119,7 +122,10 @@ const Imagen = decoded(
   (value) => value || undefined,
 )
 
-/** In lines or not, padded or not: both are usual, and the image host takes them. */
+/**
+ * Whether the text is base64. Line breaks are allowed and padding is optional: both are usual, and
+ * the image host accepts them.
+ */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
