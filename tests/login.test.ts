@@ -157,7 +157,7 @@ describe('the verification endpoint', () => {
     ],
   }
 
-  it('gets 5 s, and lets a login through by a 200 with success true alone', async () => {
+  it('has 5 s to answer, and only its 200 with success true lets a login through', async () => {
     const url = await serve(async (request, response) => {
       const token = new URLSearchParams(await text(request)).get('response') ?? ''
       const [behave] = BEHAVIOURS[token] ?? [says(200, YES)]

@@ -87,7 +87,7 @@ describe('DELETE /api/modulo/:id', () => {
       permisos: idModulos.map((idModulo) => ({ idModulo, bitConsulta: true })),
     })
 
-  it('deletes a module with its permission records, and answers the same again', async () => {
+  it('deletes a module with its permission records, and gives the same answer when repeated', async () => {
     const id = await create('fugaz')
     await replace(1, id)
     for (const _again of [1, 2]) expect(await remove(id)).toEqual(DELETED)

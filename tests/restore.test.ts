@@ -23,7 +23,7 @@ async function emptied(how: string) {
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const MIGRATED = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
 
-/** Reads all rows, without the versions of the permission maps, which the triggers raise. */
+/** Reads all rows, but not `versionPermisos`, which the triggers increase during a restore. */
 const content = (sql: postgres.Sql) =>
   Promise.all([
     sql`select id, "strNombrePerfil", "bitAdministrador", "numPermisos" from perfil order by id`,

@@ -13,7 +13,7 @@ import { addUsers, loginAs } from './users.js'
 
 const POOL_MAX = 10
 const MAX_CONNECTIONS = 20
-/** The 5 s in which the service answers, with room for a busy machine, in milliseconds. */
+/** The 5 s in which the service answers, with a margin for a busy machine, in milliseconds. */
 const IN_TIME = 7500
 /** The number of users who send the requests in turn. */
 const USERS = 16

@@ -60,7 +60,7 @@ describe('a start', () => {
     },
   )
 
-  it('makes the schema and the administrator once when several start at once on an empty database', async () => {
+  it('creates schema and administrator once when several processes start on an empty database', async () => {
     const { url, sql } = await useDatabase({ empty: true })
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
@@ -110,7 +110,7 @@ describe('a signal', () => {
     return { socket, answers }
   }
 
-  /** Whether the service refuses a new connection. */
+  /** Returns whether the service refuses a new connection. */
   const isRefused = (address: string) =>
     open(address).then(
       ({ socket }) => !socket.destroy(),
