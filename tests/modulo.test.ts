@@ -65,7 +65,7 @@ it('creates one module when ten with the same name are sent at once', async () =
   expect((await get(`/api/modulo?search=${encodeURIComponent('única')}`)).data).toHaveLength(1)
 })
 
-it('limits a name to 255 characters in upper case', async () => {
+it('limits a name to 255 characters after its conversion to upper case', async () => {
   const create = (strNombreModulo: string) => call('POST', '/api/modulo', { strNombreModulo })
   // The letter ß becomes two letters in upper case.
   expect((await create('ß'.repeat(128))).body).toEqual({
