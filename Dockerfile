@@ -1,4 +1,5 @@
-# A label cannot be read from package.json, so the version is here too. A build fails where they differ.
+# A label cannot be read from package.json, so the version is repeated here. The build fails when the two
+# versions differ.
 ARG VERSION=0.2.0
 
 FROM node:24-bookworm-slim AS build
@@ -16,8 +17,8 @@ FROM node:24-bookworm-slim AS service
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json ./
-# No production dependency needs its install script. The shell scripts, commands and source maps that
-# packages bring along have no use in the image.
+# No production dependency needs its install script. The image does not need the shell scripts, commands
+# and source maps of the packages.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && find node_modules \( -name '*.sh' -o -name '*.map' -o -name .bin -o -name .husky \) -prune \
     -exec rm -rf {} + \
@@ -25,21 +26,21 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
 COPY sql ./sql
 COPY --from=build /app/dist ./dist
 
-# Node reads compiled code from this folder, so the service starts faster. This start ends for want of
-# a database, after it has loaded every module. Node keeps the folder by its own version, the processor
-# and the user's id: where one of them differs, it compiles as it does without.
+# This stage fills Node's compile cache, so that the service starts faster. It starts the service, which
+# loads every module and then fails because there is no database. A cache is valid for one version of Node,
+# one processor architecture and one user id; if one of them differs, Node compiles the modules again.
 FROM service AS compiled
 USER node
 ENV NODE_COMPILE_CACHE=/tmp/compiled METRICS=true
 RUN DATABASE_URL=postgres://user@127.0.0.1:1/database JWT_SECRET=0123456789abcdef0123456789abcdef \
     CAPTCHA_SECRET=none CLOUDINARY_URL=cloudinary://key:secret@cloud node dist/server.js \
   || [ -n "$(ls /tmp/compiled)" ]
-# Node lets nobody but the owner read the files, and in the image root owns them.
+# In the image root owns these files, and Node has created them readable by their owner alone.
 RUN chmod -R a+rX /tmp/compiled
 
 FROM node:24-bookworm-slim
 ARG VERSION
-# The commit that the image is built from.
+# The commit from which the image is built.
 ARG REVISION
 LABEL org.opencontainers.image.title=llavero \
   org.opencontainers.image.description="Access control: users, profiles, modules and permissions" \
@@ -47,7 +48,7 @@ LABEL org.opencontainers.image.title=llavero \
   org.opencontainers.image.revision=$REVISION
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/var/cache/llavero
 WORKDIR /app
-# Everything belongs to root, so the service cannot change its own code, nor what was compiled of it.
+# Everything belongs to root, so the service can change neither its code nor the compile cache.
 COPY --from=service /app/node_modules ./node_modules
 COPY package.json ./
 COPY sql ./sql
@@ -58,5 +59,5 @@ EXPOSE 3000
 # The image has neither curl nor wget. An empty PORT counts as not set, as in the service.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/live`, { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# Not through npm or a shell, which would keep SIGTERM from the service.
+# Neither npm nor a shell starts the service, because they would not forward SIGTERM to it.
 CMD ["node", "dist/server.js"]

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# What the scripts of this folder have in common. Each script sources it first: it goes to the folder of
-# compose.yaml and stops the script at the first command that fails.
+# The functions that the scripts of this folder share. Each script sources this file first. It changes to
+# the folder of compose.yaml, and makes the script end at the first command that fails.
 
 set -euo pipefail
 
@@ -12,16 +12,16 @@ readonly REPLICAS=(app1 app2)
 # How long a replica may take until it is ready, in seconds.
 readonly PATIENCE=${LLAVERO_WAIT:-60}
 
-# say TEXT...: tells the operator what is being done.
+# say TEXT...: prints a line for the operator.
 say() { printf '%s\n' "$*"; }
 
-# die SENTENCE: ends the script with a failure.
+# die SENTENCE: prints the sentence to stderr and ends the script with 1.
 die() {
   printf '%s: %s\n' "$script" "$*" >&2
   exit 1
 }
 
-# failed SENTENCE: as `die`, after what the last command has written to $notes.
+# failed SENTENCE: like `die`, but first prints the output of the failed command from the file $notes.
 failed() {
   cat -- "$notes" >&2
   die "$*"
@@ -41,14 +41,14 @@ usage() {
   done
 }
 
-# wrong_use [ARGUMENT]: ends the script because of its arguments.
+# wrong_use [ARGUMENT]: ends the script with 2; names the argument that is not valid, if there is one.
 wrong_use() {
   if (($#)); then printf '%s: %s is not understood.\n' "$script" "$1" >&2; fi
   printf 'See %s --help.\n' "$script" >&2
   exit 2
 }
 
-# compose ARGUMENT...: Docker Compose, the plugin or the program of that name.
+# compose ARGUMENT...: runs Docker Compose, either the plugin or the program docker-compose.
 compose() {
   if docker compose version >/dev/null 2>&1; then
     docker compose "$@"
@@ -57,60 +57,60 @@ compose() {
   fi
 }
 
-# require_deployment: ends the script where it could not work with the containers of compose.yaml.
+# require_deployment: ends the script unless Docker, Compose and .env are there and compose.yaml is valid.
 require_deployment() {
-  local said
+  local problem
   command -v docker >/dev/null || die 'docker is not installed.'
   docker version >/dev/null 2>&1 || die 'the Docker engine does not answer.'
   docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null \
     || die 'Docker Compose is not installed.'
   [[ -f .env ]] || die "there is no $PWD/.env: copy .env.example and fill it in."
-  said=$(compose config 2>&1 >/dev/null) || die "compose.yaml and .env do not fit together. $said"
+  problem=$(compose config 2>&1 >/dev/null) || die "compose.yaml and .env do not fit together. $problem"
 }
 
-# take_turn: ends the script where another one that changes the deployment is running.
+# take_turn: ends the script when another script that changes the deployment is running.
 take_turn() {
   command -v flock >/dev/null || return 0
-  # The lock ends with this process.
+  # The kernel releases the lock when this process ends.
   exec 9<compose.yaml
   flock --nonblock 9 || die 'another script of deploy/ is running.'
 }
 
-# require_database: ends the script where the database does not answer.
+# require_database: ends the script when the database does not answer.
 require_database() {
   in_database pg_isready --quiet --host=127.0.0.1 --username=llavero </dev/null 2>/dev/null \
     || die 'the database does not answer: docker compose up --detach db'
 }
 
-# in_database COMMAND...: runs it in the container of the database.
+# in_database COMMAND...: runs a command in the container of the database.
 in_database() { compose exec -T db "$@"; }
 
-# query DATABASE SQL: the rows, one a line.
+# query DATABASE SQL: executes a statement and prints its rows, one per line.
 query() {
   in_database psql --username=llavero --dbname="$1" --no-psqlrc --quiet --tuples-only --no-align \
     --set=ON_ERROR_STOP=1 --command="$2" </dev/null
 }
 
-# is_ready REPLICA: whether the replica answers that it can serve.
+# is_ready REPLICA: succeeds when the replica answers 200 to /health/ready.
 is_ready() {
   local id
   id=$(compose ps --quiet "$1" 2>/dev/null) || return 1
-  # shellcheck disable=SC2016 # Node expands it.
+  # shellcheck disable=SC2016 # JavaScript expands this, not the shell.
   [[ $id ]] && docker exec "$id" node -e '
     fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/ready`, { signal: AbortSignal.timeout(4000) })
       .then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))
   ' >/dev/null 2>&1
 }
 
-# require_replicas: ends the script where a replica does not serve already.
+# require_replicas: ends the script when a replica is not ready.
 require_replicas() {
   local replica
   for replica in "${REPLICAS[@]}"; do
-    is_ready "$replica" || die "$replica does not serve. Mend that first: deploy/replace"
+    is_ready "$replica" || die "$replica does not serve. Fix that first: deploy/replace"
   done
 }
 
-# wait_until_ready REPLICA: fails after PATIENCE, with the last lines of the replica's log.
+# wait_until_ready REPLICA: fails after PATIENCE seconds and prints the last lines of the replica's log.
 wait_until_ready() {
   local deadline=$((SECONDS + PATIENCE))
   until is_ready "$1"; do
@@ -123,7 +123,8 @@ wait_until_ready() {
   done
 }
 
-# replace_replica REPLICA: makes its container anew from the image, compose.yaml and .env.
+# replace_replica REPLICA: creates its container again from the image, compose.yaml and .env, and waits
+# until it is ready. Fails when it does not become ready.
 replace_replica() {
   say "Replacing $1."
   if ! compose up --detach --no-deps --force-recreate "$1" >/dev/null 2>"$notes"; then
@@ -131,12 +132,12 @@ replace_replica() {
     return 1
   fi
   wait_until_ready "$1" || return 1
-  # Until the proxy has seen that this replica is ready, it needs the other one.
+  # The proxy needs the other replica until its health check has found this one ready.
   sleep 2
 }
 
-# replace_all: replaces the replicas one after the other, those that are not ready first.
-# Fails at the first one that does not become ready, and leaves the others as they are.
+# replace_all: replaces the replicas one after the other, beginning with those that are not ready.
+# Fails at the first one that does not become ready, and does not replace the remaining ones.
 replace_all() {
   local replica ready=() broken=()
   for replica in "${REPLICAS[@]}"; do
@@ -150,6 +151,7 @@ replace_all() {
   done
 }
 
+# say_who_serves: prints for each replica whether it is ready.
 say_who_serves() {
   local replica
   for replica in "${REPLICAS[@]}"; do
@@ -157,10 +159,10 @@ say_who_serves() {
   done
 }
 
-# A file for what commands say, which is shown when they fail.
+# A temporary file for the output of commands; `failed` prints it.
 notes=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
 
-# At the end of a script `at_end`, a function that the script may define, gets the exit status.
+# `at_end` is called with the exit status when the script ends. A script may define it again.
 at_end() { :; }
 finish() {
   local status=$?
@@ -173,7 +175,8 @@ trap 'exit 143' TERM
 
 # --- The keys in .env ------------------------------------------------------------------------------
 
-# require_keys: ends the script where the keys in .env cannot be changed, or would not be used.
+# require_keys: ends the script when it cannot change the keys in .env, or when a variable of the shell
+# would override them.
 require_keys() {
   [[ -z ${JWT_SECRET+set}${JWT_SECRET_PREVIOUS+set} ]] \
     || die 'JWT_SECRET or JWT_SECRET_PREVIOUS is set in this shell and overrides .env: unset it.'
@@ -181,17 +184,18 @@ require_keys() {
   [[ $(key JWT_SECRET) ]] || die 'JWT_SECRET is not in .env.'
 }
 
-# key NAME: its value in .env; nothing where it is not set.
+# key NAME: prints the value of a variable in .env, or nothing when it is not set.
 key() { sed -n "s/^$1=//p" .env | tail -n 1; }
 
-# new_key: 64 random hexadecimal digits.
+# new_key: prints 64 random hexadecimal digits.
 new_key() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# write_keys SECRET PREVIOUS: puts both into .env at once. With an empty PREVIOUS its line is a comment.
+# write_keys SECRET PREVIOUS: writes both keys into .env in one step. If PREVIOUS is empty, its line becomes
+# a comment.
 write_keys() {
   local file
   file=$(readlink -f .env)
-  # The copy has the owner and the mode of the file.
+  # Copying first keeps the owner and the mode of the file.
   cp -p -- "$file" "$file.new" || return 1
   SECRET=$1 PREVIOUS=$2 awk '
     BEGIN { previous = (ENVIRON["PREVIOUS"] == "" ? "#" : "") "JWT_SECRET_PREVIOUS=" ENVIRON["PREVIOUS"] }

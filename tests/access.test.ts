@@ -17,7 +17,7 @@ const UNKNOWN_ID = 999_999
 const service = await testApp()
 const { app, call, sql } = service
 
-/** The profiles, users and modules of one attack; created for each test. */
+/** The profiles, users and modules that a test attacks. Each test has new ones. */
 let world: Awaited<ReturnType<typeof makeWorld>>
 let turn = 0
 
@@ -55,7 +55,7 @@ async function makeWorld() {
     usuario('victima', fuerte),
     usuario('jefa', administrador),
   ])
-  // The token that a login would return, without the time for its password hash.
+  // A signed token like that of a login saves the time for the password hash.
   const token = app.jwt.sign({ id: yo, idPerfil: propio, nombre: `yo${turn}` } as never)
   return { propio, debil, fuerte, administrador, ventas, nomina, libre, yo, victima, token }
 }
@@ -108,7 +108,7 @@ beforeEach(async () => {
   world = await makeWorld()
 })
 
-describe('what each endpoint needs', () => {
+describe('the permission of each endpoint', () => {
   const NEEDS = ENDPOINT_NAMES.map((name) => [name, endpoint(name).needs] as const)
   const GUARDED = NEEDS.filter(([, needs]) => needs !== 'nothing' && needs !== 'session')
   const OPEN = ENDPOINT_NAMES.filter(
@@ -127,7 +127,7 @@ describe('what each endpoint needs', () => {
     expect(await attack(...request)).toEqual(FORBIDDEN)
   })
 
-  it.each(OPEN)('%s answers every user about the own record', async (name) => {
+  it.each(OPEN)('%s answers every user who requests the own record', async (name) => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
     const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.propio : world.yo)
     expect(await attack(method, url)).toMatchObject({ status: 200, body: { success: true } })
@@ -159,7 +159,7 @@ describe('what each endpoint needs', () => {
 })
 
 describe('rule 1: permission records', () => {
-  it('answers 403 when any write would grant a flag that the caller does not hold', async () => {
+  it('answers 403 to any write that would grant a flag that the caller does not hold', async () => {
     const { debil, propio, nomina, ventas } = world
     const registro = await grant(debil, world.libre)
     const visto = await sql<{ id: number }[]>`
@@ -400,8 +400,9 @@ describe('races', () => {
         '/api/permisos/guardar-matriz',
         matriz(debil, [{ idModulo: ventas, bitConsulta: true }]),
       )
-    // The flag is revoked from the granter first and then from the other profile: the second one
-    // revokes a grant between the two, and a later grant is checked against a matrix without the flag.
+    // The flag is revoked first from the granter's profile and then from the other one. The second
+    // write revokes any grant made between the two. Any later grant must be refused, because the
+    // granter's profile no longer has the flag.
     const takes = async () => {
       await call('POST', '/api/permisos/guardar-matriz', matriz(propio, without))
       await call('POST', '/api/permisos/guardar-matriz', matriz(debil, []))

@@ -40,10 +40,10 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** The URL of a pooler that the service's connections go through, if it is set. */
+/** The URL of the pooler through which the service connects; undefined to connect directly. */
 const POOLER_URL = process.env.TEST_POOLER_URL
 
-/** Copies the migrated database for this file; returns its URL. After the tests it is dropped. */
+/** Creates a copy of the migrated database and returns its URL; it is dropped after the tests. */
 export async function cloneDatabase() {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
   const name = `prueba_${randomBytes(6).toString('hex')}`
@@ -58,7 +58,7 @@ export async function cloneDatabase() {
 /**
  * Builds the production application with a database, a captcha host and an image host of its own.
  * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database.
- * `env` overrides single environment variables.
+ * `env` adds environment variables or overrides those below.
  */
 export async function testApp(env: Record<string, string> = {}) {
   const captcha = await startCaptcha()
@@ -115,7 +115,7 @@ export async function testApp(env: Record<string, string> = {}) {
   async function login(strNombreUsuario: string, strPwd: string): Promise<string> {
     const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
     const { status, body } = await call('POST', '/api/auth/login', credentials, { token: null })
-    // While other test files start, the event loop may be so late that the service answers 503.
+    // While other test files start, the event loop may be delayed so much that the answer is a 503.
     if (body.message?.startsWith('Servicio ocupado')) return login(strNombreUsuario, strPwd)
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
     return body.token

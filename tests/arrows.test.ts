@@ -3,7 +3,10 @@ import { posix } from 'node:path'
 import ts from 'typescript'
 import { beforeAll, describe, expect, it } from 'vitest'
 
-/** The folders of src/ and the files in it, from the top to the bottom. */
+/**
+ * The folders and files of src/, from the top level to the bottom one. A level may import from the
+ * levels below it.
+ */
 const LEVELS = [
   ['dev'],
   ['server'],
@@ -12,22 +15,22 @@ const LEVELS = [
   ['auth'],
   ['http', 'database'],
 ]
-/** The level of every other file that is directly in src/, like config.ts. */
+/** The lowest level: every file directly in src/ that LEVELS does not name, like config.ts. */
 const BASE = LEVELS.length
 
-/** Imports against the levels that are wanted. */
+/** The imports that are allowed although they go from a lower level to a higher one. */
 const EXCEPTIONS = [
-  // The constraints of fields are those of variables as well. Their file imports nothing.
+  // Fields of a body and environment variables have the same constraints.
   'config.ts -> http/constraints.ts',
-  // A broken constraint of the database becomes a Failure.
+  // The violation of a database constraint becomes a Failure.
   'database/sql.ts -> http/failures.ts',
 ]
 
-/** The words of the features, which the code below them does not know. */
+/** Words that belong to a feature. The files of src/http/ and src/database/ must not have them. */
 const FEATURE_WORDS =
   /usuario|perfil|m[oó]dulo|permisos|matri[zx]|imagen|contraseña|password|captcha/i
 
-/** For each file of src/, the files that it imports, types included. Paths are relative to src/. */
+/** The files that each file of src/ imports, for types as well. Paths are relative to src/. */
 const imports = new Map<string, string[]>()
 /** The text of each file of src/. */
 const texts = new Map<string, string>()
@@ -47,12 +50,12 @@ beforeAll(async () => {
   }
 })
 
-/** The file that `file` imports as `name`. */
+/** Returns the path of the file that `file` imports as `name`. */
 function resolve(file: string, name: string) {
   return posix.join(posix.dirname(file), name).replace(/\.js$/, '.ts')
 }
 
-/** The folder of a file under src/, or the name of a file that is directly in src/. */
+/** Returns a file's folder in src/; for a file directly in src/, its name without `.ts`. */
 const placeOf = (file: string) => file.split('/')[0]?.replace(/\.ts$/, '') ?? ''
 
 function levelOf(file: string) {
@@ -63,32 +66,32 @@ function levelOf(file: string) {
 const isDownward = (from: string, to: string) =>
   placeOf(from) === placeOf(to) || levelOf(from) < levelOf(to)
 
-/** Returns the first circle of imports that can be reached from `file`; undefined without one. */
-function findCircle(file: string, path: string[] = []): string[] | undefined {
+/** Returns the first import cycle that is reachable from `file`, or undefined when there is none. */
+function findCycle(file: string, path: string[] = []): string[] | undefined {
   const start = path.indexOf(file)
   if (start >= 0) return [...path.slice(start), file]
   for (const next of imports.get(file) ?? []) {
-    const circle = findCircle(next, [...path, file])
-    if (circle) return circle
+    const cycle = findCycle(next, [...path, file])
+    if (cycle) return cycle
   }
   return undefined
 }
 
 describe('the imports of src/', () => {
-  it('go from an upper level to a lower one', () => {
+  it('go from a higher level to a lower one', () => {
     const arrows = [...imports].flatMap(([from, files]) => files.map((to) => ({ from, to })))
     const upward = arrows.filter(({ from, to }) => !isDownward(from, to))
     expect(arrows.length).toBeGreaterThan(100)
     expect(upward.map(({ from, to }) => `${from} -> ${to}`).toSorted()).toEqual(EXCEPTIONS)
   })
 
-  it('make no circle', () => {
-    const circles = [...imports.keys()].map((file) => findCircle(file)).filter(Boolean)
-    expect(circles).toEqual([])
+  it('have no cycle', () => {
+    const cycles = [...imports.keys()].map((file) => findCycle(file)).filter(Boolean)
+    expect(cycles).toEqual([])
   })
 })
 
-it('the files of src/http/ and src/database/ name no feature', () => {
+it('no file of src/http/ and src/database/ has a word that belongs to a feature', () => {
   const lines = [...texts]
     .filter(([file]) => ['http', 'database'].includes(placeOf(file)))
     .flatMap(([file, text]) => text.split('\n').map((line) => `${file}: ${line}`))

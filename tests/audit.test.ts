@@ -53,7 +53,7 @@ describe('the changes of a permission record', () => {
     expect(line).toMatchObject({ target: data.id, who: { nombre: ADMIN.strNombreUsuario } })
   })
 
-  it('are an empty list if a record without flags is added, or nothing differs', async () => {
+  it('are an empty list when a write grants and revokes no flag', async () => {
     const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
     const added = await write('POST', 'permisos', { idPerfil, idModulo })
     expect(added.changes).toEqual([])
@@ -62,7 +62,7 @@ describe('the changes of a permission record', () => {
     expect((await write('DELETE', 'permisos/999999')).changes).toEqual([])
   })
 
-  it('name what a change grants and what it revokes', async () => {
+  it('name the flags that an update grants and revokes, and those that a deletion revokes', async () => {
     const [idPerfil, { id: idModulo, nombre }] = [await addPerfil(), await addModulo()]
     const record = { idPerfil, idModulo }
     const { data } = await write('POST', 'permisos', {
@@ -111,7 +111,7 @@ describe('the changes of a permission record', () => {
     ])
   })
 
-  it('are not in the line of a write that is refused', async () => {
+  it('are missing in the audit line of a refused write', async () => {
     const idPerfil = await addPerfil()
     const answer = await call('POST', '/api/permisos', { idPerfil, idModulo: 999_999 })
     expect(answer.status).toBe(400)
@@ -123,7 +123,7 @@ describe('the changes of a matrix', () => {
   const guardar = (idPerfil: number, permisos: object[]) =>
     write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
 
-  it('name only what differs from the matrix before', async () => {
+  it('name only the flags that differ from the previous matrix', async () => {
     const [idPerfil, ventas, compras] = [await addPerfil(), await addModulo(), await addModulo()]
     const before = [
       { idModulo: ventas.id, bitConsulta: true },
@@ -157,7 +157,7 @@ describe('the changes of a matrix', () => {
     expect((await guardar(999_999, [])).changes).toEqual([])
   })
 
-  it('name up to 200 modules, and above have the numbers of flags', async () => {
+  it('name the flags of up to 200 modules, and count the flags of more modules', async () => {
     const idPerfil = await addPerfil()
     const modulos = await sql<{ id: number }[]>`
       insert into modulo ("strNombreModulo") select 'MUCHOS ' || n from generate_series(1, 201) as n
@@ -176,7 +176,7 @@ describe('the changes of a matrix', () => {
     expect((await guardar(idPerfil, other)).changes).toEqual([
       { idPerfil, granted: 201, revoked: 201 },
     ])
-    // All 201 modules are written, and one of them differs.
+    // The matrix has 201 modules, but only one of them changes, so its name is given.
     const [first, ...rest] = other
     const one = await guardar(idPerfil, [{ ...first, bitDetalle: true }, ...rest])
     expect(one.changes).toEqual([
@@ -184,7 +184,7 @@ describe('the changes of a matrix', () => {
     ])
   })
 
-  it('of matrices that are saved at the same time add up to the one that remains', async () => {
+  it('of matrices that are saved at the same time add up to the stored matrix', async () => {
     const [idPerfil, modulo] = [await addPerfil(), await addModulo()]
     const matrices = Array.from({ length: 32 }, (_, mask) => ({
       idModulo: modulo.id,
@@ -205,7 +205,7 @@ describe('the changes of a matrix', () => {
 })
 
 describe('the changes of a profile', () => {
-  it('are its name and its flag before and after, where they differ', async () => {
+  it('are the old and new name and administrator flag, as far as they differ', async () => {
     const perfil = { strNombrePerfil: 'A', bitAdministrador: false }
     const { changes, data } = await write('POST', 'perfil', perfil)
     expect(changes).toEqual({ strNombrePerfil: [null, 'A'], bitAdministrador: [null, false] })
@@ -225,7 +225,7 @@ describe('the changes of a profile', () => {
 })
 
 describe('the changes of a module', () => {
-  it('are its name before and after, and how many profiles lose a record with it', async () => {
+  it('are the old and new name, and for a deletion how many profiles lose a record', async () => {
     const { changes, data } = await write('POST', 'modulo', { strNombreModulo: 'uno' })
     expect(changes).toEqual({ strNombreModulo: [null, 'UNO'] })
 
@@ -246,7 +246,7 @@ describe('the changes of a module', () => {
 })
 
 describe('the changes of a user', () => {
-  it('are three fields before and after, and the other ones by name alone', async () => {
+  it('are the old and new values of three fields, and only the names of the others', async () => {
     const [idPerfil, otro] = [await addPerfil(), await addPerfil()]
     const same = usuario('ana', { idPerfil, strPwd: undefined, strNumeroCelular: '5512345678' })
     const sent = { ...same, strPwd: 'una clave', imagenBase64: PNG }
@@ -285,7 +285,7 @@ describe('the changes of a user', () => {
 
 describe('the audit line of a refused login', () => {
   const good = { ...ADMIN, captchaToken: 'humano' }
-  const ask = (body: object) => call('POST', '/api/auth/login', body, { token: null })
+  const login = (body: object) => call('POST', '/api/auth/login', body, { token: null })
 
   it.each<[string, object, string, number | null]>([
     ['a captcha that fails', { ...good, captchaToken: 'rechazar' }, 'captcha', null],
@@ -300,21 +300,21 @@ describe('the audit line of a refused login', () => {
     ],
     ['a wrong password', { ...good, strPwd: 'mala' }, 'password', 1],
     ['a password that nobody can have', { ...good, strPwd: 'x'.repeat(73) }, 'password', 1],
-  ])('says with %s why it was refused, and to which user', async (_, body, reason, target) => {
-    expect(lineOf(await ask(body))).toMatchObject({ reason, target })
+  ])('has the reason and the id of the user for %s', async (_, body, reason, target) => {
+    expect(lineOf(await login(body))).toMatchObject({ reason, target })
   })
 
-  it('tells an inactive user from an unknown one, which the answer does not', async () => {
+  it('distinguishes an inactive user from an unknown one, unlike the answer', async () => {
     const { data } = await write('POST', 'usuario', usuario('baja', { idEstadoUsuario: false }))
-    const inactive = await ask({ ...good, strNombreUsuario: 'baja' })
-    const unknown = await ask({ ...good, strNombreUsuario: 'nadie' })
+    const inactive = await login({ ...good, strNombreUsuario: 'baja' })
+    const unknown = await login({ ...good, strNombreUsuario: 'nadie' })
     expect(lineOf(inactive)).toMatchObject({ reason: 'inactive', target: data.id })
     expect(inactive.body).toEqual(unknown.body)
     expect(inactive.status).toBe(unknown.status)
   })
 
-  it('has no reason if the login succeeds, or if its body cannot be read', async () => {
-    const answer = await ask(good)
+  it('has no reason when the login succeeds or its body is not JSON', async () => {
+    const answer = await login(good)
     expect(lineOf(answer)).toMatchObject({ outcome: 'done', target: 1 })
     expect(lineOf(answer)).not.toHaveProperty('reason')
     const headers = { 'content-type': 'application/json' }
@@ -324,7 +324,7 @@ describe('the audit line of a refused login', () => {
   })
 })
 
-it('the changes of a write are in no answer', async () => {
+it('the answer to a write does not have its changes', async () => {
   const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
   const matriz = { idPerfil, permisos: [{ idModulo, bitEditar: true }] }
   const { answer } = await write('POST', 'permisos/guardar-matriz', matriz)
@@ -338,7 +338,7 @@ it('the changes of a write are in no answer', async () => {
   })
 })
 
-it('names in the changes are escaped like all that a terminal would obey', async () => {
+it('control characters of names in the changes are escaped', async () => {
   const strNombreModulo = 'A\u001b[2J\u009b\u202e'
   const { data } = await write('POST', 'modulo', { strNombreModulo })
   const idPerfil = await addPerfil()
@@ -347,7 +347,7 @@ it('names in the changes are escaped like all that a terminal would obey', async
   expect(readLog()).not.toMatch(/[^\n\P{Cc}]|[\u202e]/u)
 })
 
-it('LOG_LEVEL=audit keeps the audit and leaves out the lines of requests', async () => {
+it('LOG_LEVEL=audit logs the audit lines but not the request lines', async () => {
   const quiet = await testApp({ LOG_LEVEL: 'audit' })
   await quiet.call('POST', '/api/modulo', { strNombreModulo: 'VENTAS' })
   await quiet.call('GET', '/api/perfil')
@@ -356,7 +356,7 @@ it('LOG_LEVEL=audit keeps the audit and leaves out the lines of requests', async
     .trim()
     .split('\n')
     .map((text): Line => JSON.parse(text))
-  // The login of the administrator, and the module.
+  // testApp logs its administrator in, which is the first line.
   expect(lines.map(({ msg, route }) => [msg, route])).toEqual([
     ['audit', '/api/auth/login'],
     ['audit', '/api/modulo'],

@@ -20,7 +20,7 @@ import {
 import { testApp } from './app.js'
 
 const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
-/** After eight executions connections have generic plans, which PostgreSQL uses from the sixth on. */
+/** So many executions that PostgreSQL uses generic plans, which it may from the sixth one on. */
 const ROUNDS = 8
 
 // Each of the writes below needs a connection of its own.

@@ -41,7 +41,7 @@ interface Contract {
   body?: Json
   /** The body of the answer to the valid request, whose status is 200. */
   answer: Json
-  /** Requests that get the same answer, by the rule that they show. */
+  /** Changes that do not change the answer, by the title of their test. */
   same?: Record<string, Change[]>
   rules: Rule[]
 }
@@ -63,7 +63,7 @@ const tooLongMessage = (field: string) => `El campo ${field} no puede superar lo
 
 /** One character more than a text may have. */
 const LONG = 'ñ'.repeat(256)
-/** Search texts of 255 characters; those of the second have two UTF-16 units each. */
+/** Search texts of 255 characters. Each character of the second has two UTF-16 code units. */
 const LONGEST_SEARCHES = ['ñ'.repeat(255), '🗝'.repeat(255)]
 /** Search texts above the limit of 255 characters. */
 const LONGER_SEARCHES = [LONG, '🗝'.repeat(256), 'x'.repeat(12_000)]
@@ -1045,10 +1045,10 @@ const short = (value: unknown) => {
 describe.each(CONTRACT_NAMES)('%s', (name) => {
   const { answer, same = {}, rules } = contractOf(name)
 
-  describe('answers the valid request, and', () => {
+  describe('with status 200,', () => {
     beforeEach(restore)
 
-    const requests = Object.entries({ 'answers it as documented': [{}], ...same })
+    const requests = Object.entries({ 'answers the valid request': [{}], ...same })
     const cases = requests.flatMap(([title, changes]) =>
       changes.map((change) => [title, short(change), change] as const),
     )

@@ -8,19 +8,22 @@ const { app } = await testApp()
 const source = (await app.inject('/docs/json')).body
 const document: any = JSON.parse(source)
 
-/** The names, `METHOD /path`, of all operations in the document. */
+/** An address of another host. It is ignored in a comment and as an XML namespace. */
+const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
+
+/** Returns the names of all operations in the document, each as `METHOD /path`. */
 const documented = () =>
   Object.entries<any>(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   )
 
-/** One operation of the document, without references. */
+/** Returns an operation of the document with its references resolved. */
 function operation(name: string): any {
   const [method = '', path = ''] = name.split(' ')
   return resolve(document.paths[path][method.toLowerCase()], document)
 }
 
-/** Every object schema of the document with the path of keys that leads to it. */
+/** Returns every object schema inside a value of the document, with the keys that lead to it. */
 function objectSchemas(value: any, path: string[] = []): [string, any][] {
   if (typeof value !== 'object' || value === null) return []
   const inner = Object.entries(value).flatMap(([key, child]) =>
@@ -29,7 +32,7 @@ function objectSchemas(value: any, path: string[] = []): [string, any][] {
   return value.type === 'object' ? [[path.join(' '), value], ...inner] : inner
 }
 
-/** The operations that the app itself routes below /api, `/x/` being `/x` and HEAD part of GET. */
+/** Returns the routes of the app below /api. `/x/` counts as `/x`, and HEAD routes are left out. */
 function routed(): string[] {
   const path: string[] = []
   const found = new Set<string>()
@@ -49,8 +52,8 @@ function routed(): string[] {
 }
 
 describe('/docs/json', () => {
-  // Where it is to change: `npx vitest run tests/docs.test.ts -u`.
-  it('is the document that clients know', async () => {
+  // After an intended change, `npx vitest run tests/docs.test.ts -u` updates the snapshot.
+  it('is equal to the document in openapi.snap', async () => {
     await expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot('openapi.snap')
   })
 
@@ -59,11 +62,11 @@ describe('/docs/json', () => {
     expect(document.info.version).toBe(version)
   })
 
-  it('is OpenAPI 3.1 without a problem by the strict rules of Redocly', async () => {
+  it('is OpenAPI 3.1, and Redocly’s strict rules report no problem', async () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/)
     const config = await createConfig({
       extends: ['recommended-strict'],
-      // The licence has no address to which a link could lead.
+      // This rule requires a link to the licence, which has no URL.
       rules: { 'info-license-strict': 'off' },
     })
     const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
@@ -76,25 +79,25 @@ describe('/docs/json', () => {
     ).toEqual([])
   })
 
-  it('has every route of the application', () => {
+  it('has an operation for every route of the application, and no other', () => {
     expect(documented().toSorted()).toEqual(routed().toSorted())
   })
 
-  it('has no path with a slash at its end, though one is taken', async () => {
+  it('has no path with a trailing slash, although the service accepts one', async () => {
     expect(Object.keys(document.paths).filter((path) => path.endsWith('/'))).toEqual([])
     for (const name of documented()) {
       const [method, path = ''] = name.split(' ')
-      // The first that a feature has.
+      // Only the root path of each feature accepts a trailing slash.
       if (!/^\/api\/\w+$/.test(path)) continue
       const { statusCode } = await app.inject({ method: method as 'GET', url: `${path}/` })
       expect({ name, statusCode }).toEqual({ name, statusCode: 401 })
     }
   })
 
-  it('shows a summary, a 401, and what a body is refused for, of every operation', () => {
+  it('has a summary, a 401 and the statuses for a refused body at every operation', () => {
     for (const name of documented()) {
       const { summary, requestBody, responses } = operation(name)
-      // The two with an image have the 500 of the contract for a body too large.
+      // The two operations that accept an image answer 500 to a body that is too large.
       const tooLarge = requestBody && name.includes('usuario') ? '500' : '413'
       const statuses = name.startsWith('GET') ? ['401'] : ['400', '401', '415', tooLarge]
       expect({ name, summary, statuses: Object.keys(responses) }).toEqual({
@@ -105,7 +108,7 @@ describe('/docs/json', () => {
     }
   })
 
-  it('demands a bearer token of all but the login', () => {
+  it('requires a bearer token for every operation but the login', () => {
     expect(document.components.securitySchemes).toMatchObject({
       bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
     })
@@ -115,7 +118,7 @@ describe('/docs/json', () => {
     }
   })
 
-  it('names the permission that an operation needs, in a sentence and for machines', () => {
+  it('names each operation’s permission in its security requirement and its description', () => {
     const needs = Object.fromEntries(
       documented().map((name) => [
         name,
@@ -127,7 +130,7 @@ describe('/docs/json', () => {
       'POST /api/auth/logout': [''],
       'GET /api/usuario': ['USUARIO:bitConsulta'],
       'POST /api/usuario': ['USUARIO:bitAgregar'],
-      // The alternative without a permission is the user's own record.
+      // The alternative '' stands for the user's own record, which needs no permission.
       'GET /api/usuario/{id}': ['USUARIO:bitDetalle', ''],
       'PUT /api/usuario/{id}': ['USUARIO:bitEditar'],
       'DELETE /api/usuario/{id}': ['USUARIO:bitEliminar'],
@@ -168,14 +171,14 @@ describe('/docs/json', () => {
     const { schemas, responses } = resolve(document.components, document)
     const undescribed = objectSchemas({ ...schemas, ...responses }).flatMap(([path, schema]) =>
       Object.entries<any>(schema.properties ?? {})
-        // What stands beside a schema of failures narrows fields that this schema describes.
+        // The other parts of an `allOf` only narrow fields that its failure schema describes.
         .filter(([, field]) => !field.description && !path.includes('allOf'))
         .map(([name]) => `${path} ${name}`),
     )
     expect(undescribed).toEqual([])
   })
 
-  it('has each answer once, and refers to it wherever it is given', () => {
+  it('defines each answer once, and references it from every operation that gives it', () => {
     const answers = documented().flatMap((name) => {
       const [method = '', path = ''] = name.split(' ')
       return Object.values<any>(document.paths[path][method.toLowerCase()].responses)
@@ -187,12 +190,12 @@ describe('/docs/json', () => {
     expect(distinct.length).toBeLessThan(answers.length / 2)
   })
 
-  it('has an example of every answer: what is done, and each text of a failure', () => {
+  it('has an example for the success and for each failure message of every answer', () => {
     for (const name of documented()) {
       for (const { description, content } of Object.values<any>(operation(name).responses)) {
         if (!content) continue
         const { examples } = content['application/json']
-        // The description lists them too.
+        // The description lists the names of the examples.
         expect(Object.keys(examples), name).toEqual(description.split(' · '))
         for (const [text, { value }] of Object.entries<any>(examples)) {
           const expected = text === 'Hecho' ? { success: true } : { message: text }
@@ -202,7 +205,7 @@ describe('/docs/json', () => {
     }
   })
 
-  it('has a literal where a field has only one value', () => {
+  it('has `const` instead of `enum` for a field with only one value', () => {
     expect(document.components.schemas.LoginCorrecto.properties.success).toEqual({
       type: 'boolean',
       const: true,
@@ -213,12 +216,12 @@ describe('/docs/json', () => {
 })
 
 describe('/docs', () => {
-  it('is where / leads to', async () => {
+  it('is the target of a redirect from /', async () => {
     const { statusCode, headers } = await app.inject('/')
     expect({ statusCode, to: headers.location }).toEqual({ statusCode: 302, to: '/docs' })
   })
 
-  it('serves itself and all that it links to, and names no other host', async () => {
+  it('serves the page and every file that it links to, and has no URL of another host', async () => {
     const page = await app.inject('/docs')
     expect(page.statusCode).toBe(200)
     expect(page.headers['content-type']).toMatch(/^text\/html/)
@@ -236,13 +239,13 @@ describe('/docs', () => {
     }
   })
 
-  it('is in Spanish and has the width of the screen that shows it', async () => {
+  it('declares its language as Spanish and the width of the device as its width', async () => {
     const { body } = await app.inject('/docs')
     expect(body).toContain('<html lang="es">')
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
   })
 
-  it('sends its files with their types, and nothing where the client has them already', async () => {
+  it('sends its files with their content types, and 304 when the client has them already', async () => {
     const files = {
       'swagger-ui.css': 'text/css; charset=utf-8',
       'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -269,7 +272,7 @@ describe('/docs', () => {
     }
   })
 
-  it('answers 404 everywhere, as / does, with DOCS=false', async () => {
+  it('answers 404 at / and at every path below /docs with DOCS=false', async () => {
     const without = await testApp({ DOCS: 'false' })
     for (const path of ['/', '/docs', '/docs/json', '/docs/static/index.css']) {
       const { status, body } = await without.call('GET', path)
@@ -283,25 +286,22 @@ describe('/docs', () => {
     expect((await without.call('GET', '/health/ready')).status).toBe(200)
   })
 
-  it('sends the document to no outside validator', async () => {
+  it('sends the document to no external validator', async () => {
     const { body } = await app.inject('/docs/static/swagger-initializer.js')
-    // Swagger UI's own default is validator.swagger.io.
+    // By default, Swagger UI sends it to validator.swagger.io.
     expect(body).toMatch(/validatorUrl: (?:null|"none")/)
   })
 })
 
-// The last: it holds up the event loop, and the service would say that it is busy.
-it("is without a problem by Spectral's rules for OpenAPI", async () => {
+// This test comes last because it blocks the event loop, and the service would answer 503.
+it('Spectral’s rules for OpenAPI report no problem in the document', async () => {
   const { default: core } = await import('@stoplight/spectral-core')
   const { oas } = await import('@stoplight/spectral-rulesets')
   const spectral = new core.Spectral()
-  // The rule demands that a scheme lists its scopes. Those of a bearer token are roles, which OpenAPI
-  // 3.1 lets an operation name without a list.
+  // This rule requires each scope to be declared at its security scheme. The scopes of a bearer
+  // token are roles, which OpenAPI 3.1 allows without a declaration.
   const rules = { 'oas3-operation-security-defined': 'off' }
   spectral.setRuleset({ extends: [oas], rules } as never)
   const problems = await spectral.run(source)
   expect(problems.map(({ code, message, path }) => ({ code, message, at: path }))).toEqual([])
 })
-
-/** An address of another host; a comment's and a namespace's are never called. */
-const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i

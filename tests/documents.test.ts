@@ -5,10 +5,10 @@ import { loadConfig } from '../src/config.js'
 import { cells, type Document, readDocuments } from './markdown.js'
 import { SECRETS } from './service.js'
 
-/** The most characters of a cell: more of them do not fit into the width of a page. */
+/** The most characters that a cell of a table may have, so that the table fits on a page. */
 const MAX_CELL = 160
 
-/** The programs that a command begins with. */
+/** Names of programs. Text in backticks that begins with one of them counts as a command. */
 const PROGRAMS =
   'bash caddy cat cd cp createdb curl docker dropdb git grep haproxy jq kubectl nginx node npm npx ' +
   'openssl pg_dump pg_restore promtool psql rm sed sh sudo systemctl'
@@ -21,11 +21,11 @@ function find(name: string): Document {
   return document
 }
 
-/** What the first cell of each row of a document's tables has in backticks, and nothing beside it. */
+/** Returns the first cell, without backticks, of each table row whose first cell is all code. */
 const rowsOf = ({ lines }: Document) =>
   lines.flatMap((line) => /^`([^`]+)`$/.exec(cells(line)[0] ?? '')?.[1] ?? [])
 
-/** The anchors of a document's headings, as GitHub and GitLab make them. */
+/** Returns the anchors that GitHub and GitLab give to a document's headings. */
 function anchorsOf({ lines }: Document) {
   const anchors: string[] = []
   for (const line of lines) {
@@ -39,13 +39,13 @@ function anchorsOf({ lines }: Document) {
   return anchors
 }
 
-/** The links of a document that lead to another place of the repository. */
+/** Returns the targets of a document's links to files and headings of this repository. */
 const linksOf = ({ lines }: Document) =>
   [...lines.join('\n').matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
     .filter((target) => !/^[a-z]+:/.test(target))
 
-/** The file that a link leads to, as a path from the root, and the anchor in it. */
+/** Splits a link's target into a path from the root of the repository and an anchor. */
 function resolveLink(from: string, link: string) {
   const { pathname, hash } = new URL(link, `file:///${from}`)
   return { path: decodeURIComponent(pathname.slice(1)), anchor: decodeURIComponent(hash.slice(1)) }
@@ -58,7 +58,7 @@ function isReachable(from: string, link: string) {
   return anchor === '' || (target !== undefined && anchorsOf(target).includes(anchor))
 }
 
-it('every link within the repository leads to a file, and its anchor to a heading', () => {
+it('every link within the repository leads to an existing file and heading', () => {
   const broken = documents.flatMap((document) =>
     linksOf(document)
       .filter((link) => !isReachable(document.name, link))
@@ -96,7 +96,7 @@ it('no cell of a table has more than 160 characters', () => {
   expect(long).toEqual([])
 })
 
-it('no cell of a table has a command in it, which a reader could not copy', () => {
+it('no cell of a table has a command, because a reader could not copy it as a block', () => {
   const programs = PROGRAMS.replaceAll(' ', '|')
   // Variables may stand before the program: `PORT=4000 npm run dev`.
   const command = new RegExp(`\`(\\$ )?([A-Z_]+=\\S* )*(${programs}|deploy/\\S+) [^\`]+\``)
@@ -109,7 +109,7 @@ it('no cell of a table has a command in it, which a reader could not copy', () =
   expect(found).toEqual([])
 })
 
-it('every fence names its language, and only what can be run has an output below it', () => {
+it('every fence names its language, and an output fence follows a `run` fence', () => {
   for (const { name, fences } of documents) {
     for (const [index, { language, role }] of fences.entries()) {
       expect({ name, language }).toEqual({ name, language: expect.stringMatching(/^[a-z]+$/) })
@@ -120,7 +120,7 @@ it('every fence names its language, and only what can be run has an output below
   }
 })
 
-it('docs/configuration.md has one row for each variable of the environment', () => {
+it('docs/configuration.md has one row for each environment variable of the service', () => {
   const DATABASE_URL = 'postgres://user@host/database'
   const variables = Object.keys(loadConfig({ ...SECRETS, DATABASE_URL }))
   const rows = rowsOf(find('docs/configuration.md')).filter((row) => /^[A-Z_]+$/.test(row))

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Calls `ask` every 20 ms until `others` has settled; returns all results. */
+/** Calls `ask` again 20 ms after each result, until `others` settles; returns all results. */
 export async function during<T>(others: Promise<unknown>, ask: () => Promise<T>): Promise<T[]> {
   const answers: T[] = []
   let isOver = false

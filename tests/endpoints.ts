@@ -38,7 +38,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export interface Endpoint {
   /** What a caller needs: nothing, a session, or a session with a flag on a system module. */
   needs: 'nothing' | 'session' | `${SystemModule} ${Flag}`
-  /** A session is enough when the path names the caller's own record. */
+  /** Whether a session is enough when the path names the caller's own record. */
   isOpenToOwner?: true
   /** The answer to an unexpected failure, such as a database that does not answer. */
   unexpected: Answer
@@ -208,7 +208,7 @@ export type EndpointName = keyof typeof ENDPOINTS
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[]
 
-/** Returns what the table says of an endpoint. */
+/** Returns an endpoint's entry in the table. */
 export const endpoint = (name: EndpointName): Endpoint => ENDPOINTS[name]
 
 /** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */

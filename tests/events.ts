@@ -5,8 +5,8 @@ const TURNS = 10
 const TURN_MS = 10
 
 /**
- * Waits until this process has handled the network events that are due. A single timer may fire before
- * them on a busy machine; each of several timers in a row leaves the event loop a turn for them.
+ * Waits until this process has handled the pending network events. On a busy machine a single timer
+ * may fire before they are handled, so several timers give the event loop several turns for them.
  */
 export async function handleEvents() {
   for (let turn = 0; turn < TURNS; turn += 1) await sleep(TURN_MS)

@@ -3,20 +3,20 @@ import { insertMuestra } from '../src/dev/muestra.js'
 import { ADMIN, testApp } from './app.js'
 import { DEV_ADMIN, type Example, examplesOf, GIVEN_ALREADY, withNumber } from './examples.js'
 
-/** The operations in several orders. */
+/** For each order of the examples, its name and a function that sorts them. */
 const ORDERS: [string, (examples: Example[]) => Example[]][] = [
   ['of the document', (examples) => examples],
-  ['turned round', (examples) => examples.toReversed()],
-  ['with what is deleted first', (examples) => byMethod(examples, 'DELETE')],
-  ['with what is edited first', (examples) => byMethod(examples, 'PUT')],
-  ['with what is created first', (examples) => byMethod(examples, 'POST')],
+  ['opposite to the document', (examples) => examples.toReversed()],
+  ['with DELETE first', (examples) => byMethod(examples, 'DELETE')],
+  ['with PUT first', (examples) => byMethod(examples, 'PUT')],
+  ['with POST first', (examples) => byMethod(examples, 'POST')],
 ]
 
 const byMethod = (examples: Example[], first: string) =>
   examples.toSorted((a, b) => Number(b.method === first) - Number(a.method === first))
 
 it.each(ORDERS)(
-  'every example of the document succeeds twice in the order %s',
+  'every example of the document can be sent twice, in the order %s',
   async (_, order) => {
     const { app, sql, config, call, login } = await testApp()
     await call('POST', '/api/usuario', {
@@ -58,7 +58,7 @@ it.each(ORDERS)(
   },
 )
 
-it('the lists of the examples are not filtered', async () => {
+it('the examples of lists have no filter', async () => {
   const { app } = await testApp()
   const urls = examplesOf((await app.inject('/docs/json')).json())
     .filter(({ operationId }) => operationId.startsWith('list'))

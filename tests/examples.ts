@@ -11,13 +11,13 @@ export interface Example {
 /** The administrator of `npm run dev`, whom the example of a login names. */
 export const DEV_ADMIN = { strNombreUsuario: 'admin', strPwd: 'llavero-admin' }
 
-/** The answer to the second request of the example that creates a permission record. */
+/** The answer when the example that creates a permission record is sent a second time. */
 export const GIVEN_ALREADY = {
   status: 409,
   body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },
 }
 
-/** The examples of all operations of an OpenAPI document, as Swagger UI reads them. */
+/** Returns the requests that Swagger UI prefills for the operations of an OpenAPI document. */
 export function examplesOf({ paths }: any): Example[] {
   return Object.entries<any>(paths).flatMap(([path, item]) =>
     Object.entries<any>(item).map(([method, { operationId, parameters = [], requestBody }]) => ({
@@ -44,7 +44,7 @@ function urlOf(path: string, parameters: any[]) {
   return query.length > 0 ? `${filled}?${query.join('&')}` : filled
 }
 
-/** The body as the page sends it, with a number in the place of each placeholder. */
+/** Returns a copy of the body in which `number` replaces each placeholder `{n}`. */
 export function withNumber(body: object | undefined, number: number) {
   return body && JSON.parse(JSON.stringify(body).replaceAll('{n}', String(number)))
 }

@@ -7,7 +7,7 @@ import {
   successFailure,
 } from '../src/http/failures.js'
 
-it('sends the text of the Failure, else that of the route, else the usual one', () => {
+it('renders the message of the Failure, else of the route, else the default message', () => {
   const conflict = new Failure('conflict')
   const failures: FailureAnswers = { conflict: successFailure(200, 'de la ruta') }
   expect(renderFailure(new Failure('conflict', 'propio'), failures)).toEqual({
@@ -27,20 +27,20 @@ it('sends the text of the Failure, else that of the route, else the usual one', 
   })
 })
 
-it('throws for an empty text', () => {
+it('throws when a Failure is created with an empty message', () => {
   expect(() => new Failure('invalid', '')).toThrow('the text of the Failure invalid is empty')
 })
 
-it('does not compile where a text is missing or would be dropped', () => {
+it('does not compile when a message is missing or would be ignored', () => {
   const failures: FailureAnswers = {
-    // @ts-expect-error Each Failure of this kind has its own text.
+    // @ts-expect-error Every Failure of this kind has its own message, so a route has none.
     invalid: statusFailure(400, 'texto'),
-    // @ts-expect-error No Failure of this kind has a text of its own.
+    // @ts-expect-error No Failure of this kind has its own message, so a route has just one.
     tooLarge: statusFailure(413, ['uno', 'otro']),
   }
-  // @ts-expect-error The route would have to know which constraint is broken.
+  // @ts-expect-error A Failure of this kind needs a message that names the violated constraint.
   const withoutText = new Failure('malformed')
-  // @ts-expect-error The text of the route is always sent.
+  // @ts-expect-error A Failure of this kind takes no message, because the route's is always sent.
   const withText = new Failure('unexpected', 'texto')
   expect([failures, withoutText, withText]).toHaveLength(3)
 })

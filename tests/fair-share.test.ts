@@ -18,7 +18,7 @@ const service = await testApp({ DATABASE_POOL_MAX: String(POOL_MAX) })
 const { app, call, config } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
-/** The user who sends too much, and another one; created for each test. */
+/** The user who sends too many requests, and another one. Each test has new ones. */
 let one: { id: number; token: string }
 let other: typeof one
 beforeEach(async () => {
@@ -44,7 +44,7 @@ function open(content: string) {
   return client
 }
 
-/** Opens a request of `one` that keeps its turn until `end` sends its body. */
+/** Opens a request of `one` that occupies a turn until `end` sends its body. */
 function hold(token = one.token) {
   const close = 'Connection: close\r\n'
   const client = open(head('PUT /api/perfil/999', token, json(2) + close))
@@ -58,7 +58,7 @@ function hold(token = one.token) {
   }
 }
 
-/** Resolves once the service has received the head of so many further requests. */
+/** Resolves once the service has received the heads of `requests` further requests. */
 function receive(requests: number) {
   let left = requests
   return new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ async function settle() {
 
 const countConnections = promisify(app.server.getConnections.bind(app.server))
 
-/** Waits until so many sessions of the database wait for a lock. */
+/** Waits until `count` sessions of the database wait for a lock. */
 const expectWaiting = (count: number) =>
   expect
     .poll(async () => {
@@ -298,7 +298,7 @@ it('leaves half of the memory for large bodies to other users', async () => {
   }
   const slow = Array.from({ length: 12 }, () => upload(one.token, 1000))
   await sleep(500)
-  // Blanks are not JSON.
+  // A body of spaces alone is not JSON.
   const TAKEN = /^HTTP\/1.1 400 /
   for (let turn = 0; turn < 3; turn += 1) {
     const uploads = Array.from({ length: 3 }, () => upload(other.token, LARGE))

@@ -60,7 +60,7 @@ describe('headers', () => {
     expect(await call('GET', '/docs/static/nothing')).toMatchObject(NOT_FOUND)
   })
 
-  it('takes a forwarded address as the trusted proxy has written it', async () => {
+  it('uses the forwarded address exactly as the trusted proxy has written it', async () => {
     const behind = await testApp({ TRUST_PROXY: 'loopback', LOGIN_RATE_LIMIT: '2' })
     const addresses = ['1.2.3.4', '1.2.3.4', '1.2.3.4', '1.2.3.4:5', '[2001:db8::1]:5', 'unknown']
     const statuses = []
@@ -68,7 +68,7 @@ describe('headers', () => {
       const headers = { 'x-forwarded-for': address }
       statuses.push((await behind.call('POST', '/api/auth/login', {}, { headers })).status)
     }
-    // A port makes another address, so a proxy must not add one.
+    // An address with a port counts as another address, so a proxy must not add the port.
     expect(statuses).toEqual([400, 400, 429, 400, 400, 400])
     const ips = behind.readLog().match(/(?<="ip":")[^"]+(?=.*"msg":"audit")/g)
     expect(ips).toEqual(['127.0.0.1', ...addresses])

@@ -20,18 +20,18 @@ it('answers 503 to ready and 500 to sessions while the database is in recovery',
   const token = await login('x', 'x')
   await call('DELETE', `/api/usuario/${id}`)
   const paths = ['/api/perfil/list', `/api/permisos/mis-permisos/${idPerfil}`]
-  const asked = async () =>
+  const statuses = async () =>
     Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
-  // The user is deleted first: while the database works, the statement succeeds and finds no row.
-  expect(await asked()).toEqual([401, 401])
+  // Without a failure the statement finds no user, because the user has been deleted.
+  expect(await statuses()).toEqual([401, 401])
 
   await app.sql`alter function require_primary rename to require_primary_of_old`
   await app.sql`create function require_primary() returns boolean language plpgsql stable
     as 'begin raise read_only_sql_transaction; end'`
   expect(await ask('/health/ready')).toEqual(NOT_READY)
   expect(await ask('/health/live')).toEqual(READY)
-  expect(await asked()).toEqual([500, 500])
+  expect(await statuses()).toEqual([500, 500])
   await app.sql`drop function require_primary`
   await app.sql`alter function require_primary_of_old rename to require_primary`
-  expect(await asked()).toEqual([401, 401])
+  expect(await statuses()).toEqual([401, 401])
 })

@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 
 let sent = 0
-/** The kinds of answers that each operation has given. */
+/** For each operation, whether requests have succeeded and been refused so far. */
 const seen = new Map<string, Set<'done' | 'refused'>>()
 let changes = 0
 let logRead = 0
@@ -48,42 +48,60 @@ async function answerAll(requests: Request[]) {
     lines.push(`${short(request)}\n→ ${answer.status} ${answer.body.slice(0, 500)}`)
     const before = changes
     changes = await world.changes()
-    const fault = faultOf(request, answer, changes > before)
-    if (fault) throw new Error([fault, ...lines].join('\n'))
+    recordOutcome(request, answer)
+    const violation = violationOf(request, answer, changes > before)
+    if (violation) throw new Error([violation, ...lines].join('\n'))
   }
-  const logged = faultInLog()
+  const logged = findBadLogLine()
   if (logged) throw new Error([logged, ...lines].join('\n'))
 }
 
-/** Returns what is wrong with an answer, or undefined. */
-function faultOf(
+function isRefused({ status, body }: AnswerWithHeaders<string>) {
+  return status >= 400 || parse(body)?.success === false
+}
+
+function recordOutcome({ operation }: Request, answer: AnswerWithHeaders<string>) {
+  const outcomes = seen.get(operation) ?? new Set()
+  outcomes.add(isRefused(answer) ? 'refused' : 'done')
+  seen.set(operation, outcomes)
+  sent += 1
+}
+
+/** Returns the first rule that an answer violates, or undefined when it violates none. */
+function violationOf(
   { operation, method, caller }: Request,
   answer: AnswerWithHeaders<string>,
   changed: boolean,
 ) {
   const { status, headers, body } = answer
   const value = parse(body)
-  const refused = status >= 400 || value?.success === false
-  sent += 1
-  seen.set(operation, (seen.get(operation) ?? new Set()).add(refused ? 'refused' : 'done'))
+  const refused = isRefused(answer)
 
   const { answers, isPublic } = operations.get(operation) as Operation
   const check = answers.get(status)
   if (!check) return 'the status is not declared'
   if (method === 'HEAD' || status === 304) {
-    if (body !== '') return 'a body where none may be'
+    if (body !== '') return 'the answer must not have a body'
   } else {
     if (!check(value)) return `the body is not as declared: ${JSON.stringify(check.errors)}`
-    if (value.statusCode !== undefined && value.statusCode !== status) return 'another statusCode'
-    if (headers['content-type'] !== 'application/json; charset=utf-8') return 'not JSON'
+    if (value.statusCode !== undefined && value.statusCode !== status) {
+      return 'the statusCode of the body is not the status'
+    }
+    if (headers['content-type'] !== 'application/json; charset=utf-8') {
+      return 'the content type is not JSON'
+    }
   }
-  if (!refused && !isPublic && !SESSIONS.includes(caller)) return 'done for nobody'
-  if (!headers['x-request-id']) return 'no x-request-id'
-  if (changed && (refused || ['GET', 'HEAD'].includes(method))) return 'rows have changed'
+  if (!refused && !isPublic && !SESSIONS.includes(caller)) {
+    return 'a request without a session succeeded'
+  }
+  if (!headers['x-request-id']) return 'the header x-request-id is missing'
+  if (changed && (refused || ['GET', 'HEAD'].includes(method))) {
+    return 'rows have changed, although the request was refused or only reads'
+  }
 }
 
 /** Returns the first new log line that has an unexpected failure or a secret, or undefined. */
-function faultInLog() {
+function findBadLogLine() {
   const log = test.readLog().slice(logRead)
   logRead += log.length
   return log.split('\n').find((line) => {

@@ -168,7 +168,7 @@ describe('an image host', () => {
     ['hangs up', hangUp, /: .+/],
     ['fails', says(500, '{"error":{"message":"Internal"}}'), /: Internal \(500\)$/],
     ['answers no JSON', says(504, '<html>'), / \(504\)$/],
-    ['answers half of it', says(200, '{"secure_url":'), / \(200\)$/],
+    ['answers half of the JSON', says(200, '{"secure_url":'), / \(200\)$/],
     ['answers an empty object', says(200, '{}'), /: nonsense$/],
     ['answers a number', says(200, '5'), /: nonsense$/],
     ['answers without an id', says(200, '{"secure_url":"https://x"}'), /: nonsense$/],

@@ -15,10 +15,10 @@ const service = await testApp()
 const { app, config, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
-/** A session for each request that may be in flight, so that none waits for its fair share. */
+/** A session for each request in flight, because the requests of one user would wait. */
 const tokens = (await addSessions(service, MAX_IN_FLIGHT)).map(({ token }) => token)
 
-/** Calls `meanwhile` while every statement on the table waits for a lock. */
+/** Calls `meanwhile` while a lock makes every other statement on the table wait. */
 async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
   const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
   const result = await sql.begin(async (sql) => {
@@ -81,7 +81,7 @@ it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async
     client.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
     return client
   }
-  // The bodies of disconnected clients do not count, whenever the clients disconnected.
+  // Bodies of disconnected clients must not count, no matter when the clients disconnected.
   for (let n = 0; n < 60; n += 1) {
     const gone = begin()
     await sleep(n % 6)
@@ -99,21 +99,21 @@ it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async
   const taken = begin()
   const taking = text(taken)
   taken.write(Buffer.alloc(length, ' '))
-  // Blanks are not JSON.
+  // A body of spaces alone is not JSON.
   expect(await taking).toMatch(/^HTTP\/1.1 400 /)
 })
 
-/** Returns an object with as many keys as fit into `bytes`; the keys count from `from`. */
+/** Returns the JSON of an object with as many keys as fit into `bytes`, numbered from `from`. */
 const keys = (bytes: number, from = 0) => {
   const all = Array.from({ length: (bytes - 20) / 10 }, (_, n) => `"${(from + n).toString(36)}":1`)
   return `{${all.join(',')},"__proto__":1}`
 }
 const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.join()}]}`
-/** Returns entries of a matrix, each with unknown keys of its own. */
+/** Returns the JSON of `length` matrix entries of `bytes` each, no two with the same keys. */
 const entries = (length: number, bytes: number) =>
   Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))
 const MIB = 1024 * 1024
-/** An object of so many texts, of 3 MiB together. */
+/** Returns the JSON of an object with `length` texts of 3 MiB in total. */
 const texts = (length: number) => {
   const text = 'x'.repeat((3 * MIB) / length)
   const members = Array.from({ length }, (_, n) => `"${n}":"${text}"`)
@@ -134,11 +134,11 @@ it.each([
   ['POST', '/api/usuario', `{"a":"",${'['.repeat(10 * MIB - 9)}"`, 500],
   ['POST', '/api/usuario', `[${'{},'.repeat((10 * MIB) / 3 - 10)}{}]`, 500],
   ['POST', '/api/usuario', `{"strNombreUsuario":"${'x'.repeat(9 * MIB)}"}`, 400],
-  // Above 1 MiB a body may have 1,000 values, counted by its commas and brackets.
+  // A body above 1 MiB may have 1,000 values. The service counts its commas and brackets.
   ['POST', '/api/usuario', texts(2), 400],
   ['POST', '/api/usuario', texts(999), 400],
   ['POST', '/api/usuario', texts(1000), 500],
-  // What keeps a parser busiest without a comma or a bracket.
+  // Among bodies without commas and brackets, these take a parser the longest.
   ['POST', '/api/usuario', `"${'\\u00e1'.repeat((10 * MIB) / 6 - 1)}"`, 400],
   ['POST', '/api/usuario', '1'.repeat(10 * MIB), 400],
   ['POST', '/api/usuario', ' '.repeat(10 * MIB), 400],
@@ -153,8 +153,8 @@ it.each([
       return (user + system) / 1000
     })
     expect(await answered).toMatchObject({ status })
-    // Milliseconds of processor time, so that other processes do not count: 300 are usual, and a
-    // parser that takes all of such a body needs seconds.
+    // The delays are milliseconds of processor time, so that other processes do not count. About
+    // 300 are usual; a parser that reads the whole of such a body would need seconds.
     expect(Math.max(...delays)).toBeLessThan(1000)
   },
 )

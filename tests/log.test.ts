@@ -353,7 +353,7 @@ describe('a client that disconnects', async () => {
       .filter(({ path, route }) => path === '/api/perfil/1' || route === '/api/perfil/:id')
       .toSorted((a, b) => a.msg.localeCompare(b.msg))
 
-  it('after its whole request has its write carried out, logged, audited and counted', async () => {
+  it('after sending a whole write has it carried out, logged, audited and counted', async () => {
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
     await sql.begin(async (tx) => {
       await tx`lock table usuario in exclusive mode`
@@ -381,7 +381,7 @@ describe('a client that disconnects', async () => {
     )
   })
 
-  it('during its body leaves a line of a 400, and none of an error', async () => {
+  it('while sending its body leaves a request line with a 400 and no error line', async () => {
     const before = ownLines().length
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)

@@ -158,7 +158,7 @@ describe('the verification endpoint', () => {
     ],
   }
 
-  it('gets 5 s, and lets a login through by a 200 with success true alone', async () => {
+  it('has 5 s to answer, and only its 200 with success true lets a login through', async () => {
     const url = await serve(async (request, response) => {
       const token = new URLSearchParams(await text(request)).get('response') ?? ''
       const [behave] = BEHAVIOURS[token] ?? [says(200, YES)]
@@ -193,7 +193,7 @@ describe('the verification endpoint', () => {
   })
 })
 
-it('limits the login attempts of one address a minute, and ignores X-Forwarded-For', async () => {
+it('limits the login attempts of one address per minute, and ignores X-Forwarded-For', async () => {
   const limited = await testApp({ LOGIN_RATE_LIMIT: '3' })
   const from = async (remoteAddress: string, headers = {}) => {
     const response = await limited.app.inject({
@@ -224,7 +224,7 @@ it('counts login attempts by the forwarded address behind a trusted proxy', asyn
     return (await call('POST', '/api/auth/login', credentials(), options)).status
   }
   for (let n = 0; n < 4; n++) expect(await from(`10.1.1.${n}`)).toBe(200)
-  // The proxy appends the real address; what stands before it is the client's own invention.
+  // The proxy appends the real address. The client itself can send any addresses before it.
   for (let n = 0; n < 3; n++) expect(await from(`10.2.2.${n}, 10.9.9.9`)).toBe(200)
   expect(await from('10.2.2.3, 10.9.9.9')).toBe(429)
 })

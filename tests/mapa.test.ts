@@ -111,7 +111,7 @@ describe('the own permission map', () => {
     expect(await ask()).toEqual(UNAUTHENTICATED)
   })
 
-  it('is answered with 401 after a logout, and again after a new login', async () => {
+  it('is answered with 401 after a logout, and with 200 after a new login', async () => {
     await one.call('POST', '/api/auth/logout', undefined, { token })
     expect(await ask()).toEqual(UNAUTHENTICATED)
     token = await one.login(user.strNombreUsuario, 'x')

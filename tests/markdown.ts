@@ -6,7 +6,7 @@ const ROOT = new URL('../', import.meta.url)
 export interface Fence {
   /** The word after the opening backticks: `sh`, `json`, `mermaid`. */
   language: string
-  /** The second word: `run` for what the tests run, `output` for what it prints; else ''. */
+  /** The second word: `run` if the tests run the text, `output` for its output, else ''. */
   role: string
   text: string
 }
@@ -15,7 +15,7 @@ export interface Document {
   /** The path from the root of the repository. */
   name: string
   fences: Fence[]
-  /** All lines outside of the fences. */
+  /** All lines outside the fences. */
   lines: string[]
 }
 
@@ -46,7 +46,7 @@ async function readDocument(name: string): Promise<Document> {
   return { name, fences, lines }
 }
 
-/** The cells of a table's row, as they are written; none for any other line. */
+/** Returns the cells of a table row as Markdown; none when the line is not a table row. */
 export const cells = (line: string) =>
   line.startsWith('|')
     ? line

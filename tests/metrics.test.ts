@@ -81,7 +81,7 @@ it('names the release in llavero_build_info', async () => {
   expect((await read()).get(`llavero_build_info{version="${version}"}`)).toBe('1')
 })
 
-it('tells of the process and its event loop', async () => {
+it('has metrics of the process and its event loop', async () => {
   const metrics = await read()
   for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds']) {
     expect(Number(metrics.get(name))).toBeGreaterThan(0)

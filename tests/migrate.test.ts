@@ -134,7 +134,7 @@ describe('the functions', () => {
     expect((await readCatalogue(sql)).filter(others)).toEqual(before.filter(others))
   })
 
-  it('replace those of an older release but not those of a newer one', async () => {
+  it('are replaced when an older release has created them, but not when a newer one has', async () => {
     const sql = open()
     await migrate(sql)
     const file = new URL('../package.json', import.meta.url)

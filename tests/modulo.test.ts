@@ -65,7 +65,7 @@ it('creates one module when ten with the same name are sent at once', async () =
   expect((await get(`/api/modulo?search=${encodeURIComponent('única')}`)).data).toHaveLength(1)
 })
 
-it('limits a name to 255 characters in upper case', async () => {
+it('limits a name to 255 characters after its conversion to upper case', async () => {
   const create = (strNombreModulo: string) => call('POST', '/api/modulo', { strNombreModulo })
   // The letter ß becomes two letters in upper case.
   expect((await create('ß'.repeat(128))).body).toEqual({
@@ -87,7 +87,7 @@ describe('DELETE /api/modulo/:id', () => {
       permisos: idModulos.map((idModulo) => ({ idModulo, bitConsulta: true })),
     })
 
-  it('deletes a module with its permission records, and answers the same again', async () => {
+  it('deletes a module with its permission records, and gives the same answer when repeated', async () => {
     const id = await create('fugaz')
     await replace(1, id)
     for (const _again of [1, 2]) expect(await remove(id)).toEqual(DELETED)

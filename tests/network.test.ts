@@ -10,7 +10,7 @@ import { SECRETS } from './service.js'
 
 /** How long the pool may take to answer a statement or to reject it, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
-/** The same with room for timers that fire late on a busy machine. */
+/** The same limit with a margin for timers that fire late on a busy machine. */
 const IN_TIME = ANSWER_TIMEOUT + 3000
 const SIZE = 3
 

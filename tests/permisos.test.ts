@@ -58,7 +58,7 @@ it('stores each of the five flags under its own name', async () => {
   }
 })
 
-it('deletes one record, and answers the same again', async () => {
+it('deletes one record, and gives the same answer when repeated', async () => {
   await insert([2, 1], [2, 2])
   for (let times = 0; times < 2; times++) {
     expect(withoutHeaders(await call('DELETE', '/api/permisos/1'))).toEqual(DELETED)
@@ -102,7 +102,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
   ])('answers 500 and writes no row version for %s', async (_, permisos) => {
-    // A deletion that is rolled back leaves its mark in xmax, an insertion makes the table larger.
+    // A deletion that was rolled back would change xmax, and an insertion the size of the table.
     const stored = () => sql`select ctid, xmin, xmax, id, pg_relation_size('permisos_perfil')
       from permisos_perfil order by id`
     const before = await stored()

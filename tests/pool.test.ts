@@ -79,7 +79,7 @@ it('sends waiting statements in their order', async () => {
   expect(finished).toEqual([0, 1, 2, 3, 4, 5])
 })
 
-it('lets statements wait while all connections are busy, and counts both kinds', async () => {
+it('lets statements wait while all connections are busy, and counts running and waiting ones', async () => {
   const sql = open(2)
   const all = Array.from({ length: 6 }, async () => {
     await sql`select pg_sleep(0.5)`

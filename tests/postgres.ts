@@ -68,7 +68,7 @@ export async function startServer(): Promise<Server> {
 }
 
 async function startContainer(): Promise<Server> {
-  // Imported here, because the test files import this module for its addresses alone.
+  // Imported only here, because the test files import this module as well but start no container.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
   await getContainerRuntimeClient()
   const container = await new GenericContainer('postgres:17-alpine')

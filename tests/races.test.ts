@@ -6,10 +6,10 @@ import { type Answer, DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } 
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
 
-// A write decides whether the caller may touch a row, and then touches it. These tests create the
-// row in between: the write must treat it as a row that does not exist. The attacker guesses the id
+// A write first decides whether the caller may change a row, and then changes it. These tests create
+// the row in between: the write must behave as if the row did not exist. The attacker guesses the id
 // from the table's sequence and sends a write about it, and an administrator creates a row that the
-// attacker may not touch: a profile that holds more, or something that belongs to one.
+// attacker may not change: a profile with more permissions, or something that belongs to one.
 //
 // The first group tests each attack once and exactly. It replaces the SQL function that decides by
 // one that stops after its decision until the test releases an advisory lock. The row is created
@@ -223,7 +223,7 @@ async function readAttacked(table: Attack['table'], id: number) {
   return row
 }
 
-/** Connections for locks, which wait for nothing that the tests' own queries hold. */
+/** Connections for the locks alone, so that they never wait for the other queries of the tests. */
 const holder = postgres(config.DATABASE_URL.url, { max: 2 })
 
 beforeAll(async () => {
@@ -272,7 +272,7 @@ describe('a row that is created after a write was decided does not exist for tha
   })
 })
 
-/** Whether a session waits for the advisory lock with this key. */
+/** Returns whether a session waits for the advisory lock with this key. */
 async function isWaitedFor(key: number) {
   const rows = await holder`
     select from pg_locks where locktype = 'advisory' and objid = ${key} and not granted

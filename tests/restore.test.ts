@@ -12,18 +12,20 @@ const client = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?
 /** pg_dump refuses to dump a server that is newer than itself. */
 const isUsable = Number(client ?? 0) >= server?.major
 
-async function emptied(how: string) {
+/** Copies the migrated database and empties the copy with a statement; returns its URL. */
+async function cloneEmptied(statement: string) {
   const url = await cloneDatabase()
   const sql = postgres(url, { max: 1, onnotice: () => {} })
-  await sql.unsafe(how)
+  await sql.unsafe(statement)
   await sql.end()
   return url
 }
 
+/** Statements that remove the whole schema, or only the rows. */
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
-const MIGRATED = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
+const WITHOUT_ROWS = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
 
-/** Reads all rows, without the versions of the permission maps, which the triggers raise. */
+/** Reads all rows, but not `versionPermisos`, which the triggers increase during a restore. */
 const content = (sql: postgres.Sql) =>
   Promise.all([
     sql`select id, "strNombrePerfil", "bitAdministrador", "numPermisos" from perfil order by id`,
@@ -35,11 +37,11 @@ const content = (sql: postgres.Sql) =>
 
 it.skipIf(!isUsable).each([
   ['schema and data into an empty database', WITHOUT_SCHEMA, []],
-  ['data alone, with triggers disabled', MIGRATED, ['--data-only', '--disable-triggers']],
-  ['data alone, with triggers enabled', MIGRATED, ['--data-only']],
+  ['data alone, with triggers disabled', WITHOUT_ROWS, ['--data-only', '--disable-triggers']],
+  ['data alone, with triggers enabled', WITHOUT_ROWS, ['--data-only']],
 ])(
   `restores a backup completely: %s (pg_dump ${client}, server ${server?.major})`,
-  async (_, how, options) => {
+  async (_, emptying, options) => {
     const { config, call, sql } = await testApp()
     const perfil = { strNombrePerfil: 'otro', bitAdministrador: true }
     const { id } = (await call('POST', '/api/perfil', perfil)).body.data
@@ -53,7 +55,7 @@ it.skipIf(!isUsable).each([
       encoding: 'buffer',
     })
 
-    const url = await emptied(how)
+    const url = await cloneEmptied(emptying)
     const restoring = run('pg_restore', [...options, '--no-owner', `--dbname=${url}`])
     restoring.child.stdin?.end(dump)
     expect((await restoring).stderr).toBe('')

@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cloneDatabase } from './app.js'
 
-/** The number of profiles and of records for each: so many that a sequential scan looks cheap. */
+/** With so many profiles and records for each, the planner may prefer a sequential scan. */
 const PERFILES = 8000
 const RECORDS = 100
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
     insert into modulo ("strNombreModulo") select n from generate_series(5, ${RECORDS}::integer) as n
   `
   await sql`alter table permisos_perfil set (autovacuum_enabled = false)`
-  // The triggers are off: they would check each key and count each record.
+  // Without triggers the insert is faster: they would check each key and count each record.
   await sql`set session_replication_role = replica`
   await sql`
     insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
@@ -99,12 +99,12 @@ describe('a write that no rule limits reads no permission record', () => {
 
 describe('a rule reads the records of the compared profiles alone', () => {
   const actor = actorOf(JEFE, { modulo: 'USUARIO' })
-  /** Those of the caller's profile and of the compared ones, and the record of the permission. */
+  /** The records of at most four profiles, and the record with the caller's permission. */
   const MOST = 4 * RECORDS + 1
 
   it.each(['without statistics', 'with statistics'])('%s', async (how) => {
     if (how === 'with statistics') await sql`analyze`
-    // PostgreSQL may use a generic plan from the sixth execution of a statement on.
+    // From the sixth execution of a statement on, PostgreSQL may use a generic plan.
     for (let round = 0; round < 8; round += 1) {
       const reads = await countReads(
         (tx) => tx`select update_usuario(5, ${tx.json(usuario(6 + round))}, ${tx.json(actor)})`,

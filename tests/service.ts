@@ -29,7 +29,7 @@ export async function killAll() {
   }
 }
 
-/** Starts the service as a process whose environment has these variables and PATH alone. */
+/** Starts the service as a process whose environment has only `env` and PATH. */
 export function launch(env: Environment, program = SOURCE) {
   const child = spawn(process.execPath, program, {
     cwd: ROOT,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { shareEqual, shareLookups } from '../src/database/shared.js'
 
 describe('shareEqual', () => {
-  /** Counts its calls, and answers with the argument and the number of the call. */
+  /** Returns a query `ask` that takes 20 ms, and the arguments of its calls so far. */
   function countingAsk() {
     const calls: unknown[] = []
     return {
@@ -16,7 +16,7 @@ describe('shareEqual', () => {
     }
   }
 
-  it('answers equal calls of one turn with one statement, and different ones each with its own', async () => {
+  it('sends one statement for the equal calls of one turn of the event loop', async () => {
     const { calls, ask } = countingAsk()
     const shared = shareEqual(ask)
     const answers = await Promise.all([
@@ -29,7 +29,7 @@ describe('shareEqual', () => {
     expect(answers.map(({ argument }) => argument.page)).toEqual([1, 2, 1, 1])
   })
 
-  it('sends a new statement for a call that comes after the statement was sent', async () => {
+  it('sends another statement for an equal call that comes after the first was sent', async () => {
     const { calls, ask } = countingAsk()
     const shared = shareEqual(ask)
     const first = shared({ page: 1 })
@@ -38,7 +38,7 @@ describe('shareEqual', () => {
     expect(calls).toEqual([{ page: 1 }, { page: 1 }])
   })
 
-  it('rejects all calls of a statement that fails, and asks again for the next call', async () => {
+  it('rejects all calls of a statement that fails, and sends another one for the next call', async () => {
     let calls = 0
     const shared = shareEqual(async () => {
       calls += 1
@@ -52,7 +52,7 @@ describe('shareEqual', () => {
 })
 
 describe('shareLookups', () => {
-  it('puts the look-ups that arrive while the statements are in flight into the next one', async () => {
+  it('sends the look-ups that arrive while a statement is in flight in one next statement', async () => {
     const statements: object[][] = []
     const find = shareLookups(async (lookups: { id: number }[]) => {
       statements.push(lookups)

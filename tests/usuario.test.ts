@@ -8,7 +8,7 @@ const { call, login, readLog, sql } = await testApp()
 
 const HASH = /^\$2[aby]\$10\$/
 
-/** Sends a request to `/api/usuario`, with a query that begins with `?` or below it with an id. */
+/** Sends a request to `/api/usuario`; `path` is an id, a query with its `?`, or empty. */
 async function send(method: Method, path: string | number, body?: object) {
   const end = path === '' || String(path).startsWith('?') ? path : `/${path}`
   return withoutHeaders(await call(method, `/api/usuario${end}`, body))
@@ -28,7 +28,7 @@ const stored = async (id: number) => {
 }
 
 describe('the password', () => {
-  it('is stored as a bcrypt hash of 10 rounds, which the answer has', async () => {
+  it('is stored as a bcrypt hash of 10 rounds, which the answer contains', async () => {
     const data = await create('pwd1')
     expect(data.strPwd).toMatch(HASH)
     expect(compareSync('una clave', data.strPwd)).toBe(true)
@@ -112,7 +112,7 @@ describe('GET /api/usuario', async () => {
   })
 })
 
-it('DELETE /api/usuario/:id answers the same again, and 409 for the caller’s own user', async () => {
+it('DELETE /api/usuario/:id gives the same answer when repeated, and 409 for the own user', async () => {
   const { id } = await create('borrada')
   expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('DELETE', id)).toEqual(DELETED)
@@ -124,7 +124,7 @@ it('DELETE /api/usuario/:id answers the same again, and 409 for the caller’s o
 })
 
 describe('writes that change a phone number at the same time', () => {
-  /** Writes the user with another phone number, and otherwise as it is. */
+  /** Updates a user's phone number and leaves the other fields unchanged. */
   const phone = (user: { id: number }, strNumeroCelular: string, token?: string) =>
     call(
       'PUT',
@@ -133,7 +133,7 @@ describe('writes that change a phone number at the same time', () => {
       token === undefined ? {} : { token },
     )
 
-  it('do not wait for each other where they concern different users', async () => {
+  it('do not wait for each other when they change different users', async () => {
     const [cerrado, abierto] = [await create('cerrado'), await create('abierto')]
     const countWaiting = async () => {
       const rows = await sql`
@@ -152,7 +152,7 @@ describe('writes that change a phone number at the same time', () => {
     expect(await waiting).toMatchObject({ status: 200 })
   })
 
-  it('do not deadlock where two users edit each other', async () => {
+  it('do not deadlock when two users edit each other', async () => {
     const [ida, vuelta] = [await create('ida'), await create('vuelta')]
     const tokens = [await login('ida', 'una clave'), await login('vuelta', 'una clave')]
     for (let round = 0; round < 30; round += 1) {

@@ -7,14 +7,14 @@ import { SECRETS } from '../service.js'
 import { JWT_SECRET, openDatabase, PERFILES, readData, seed } from './data.js'
 import { type Server, startGenerator, startServer } from './processes.js'
 
-/** What all sections share. */
+/** The resources that all sections share. */
 export type Bench = Awaited<ReturnType<typeof startBench>>
 
-/** How the bench was called. */
+/** The options of the command line. */
 interface BenchOptions {
-  /** How long a single measurement takes. */
+  /** The duration of a single measurement, in seconds. */
   seconds: number
-  /** The names of the endpoints that the section `endpoints` measures; none for all of them. */
+  /** The names of the endpoints that the section `endpoints` measures; empty for all of them. */
   endpoints: string[]
 }
 
@@ -60,7 +60,7 @@ export async function startBench({ seconds, endpoints }: BenchOptions) {
     generator,
     /** The environment of the service and the references, with the seeded database. */
     env,
-    /** Starts the service or a reference, with further variables or other values. */
+    /** Starts the service or a reference; `others` adds environment variables or overrides some. */
     startServer: async (file: string, others: Record<string, string> = {}) => {
       const started = await startServer(file, { ...env, ...others }, folder)
       servers.add(started)

@@ -14,18 +14,18 @@ import type { Server } from './processes.js'
 export const CONNECTIONS = 50
 const ROUNDS = 5
 
-/** A thing of the service, and the same thing of the reference. */
+/** One value for the service, and the corresponding value for the reference. */
 export interface Pair<T> {
   service: T
   reference: T
 }
 
-/** A figure of each in several rounds, and the ratio of service to reference in each round. */
+/** One figure of both servers over several rounds, and the service's ratio to the reference. */
 export interface Comparison extends Pair<Spread> {
   ratio: Spread
 }
 
-/** How `compare` measures, for the `about` of a section. */
+/** Returns a description of how `compare` measures, for the `about` of a section. */
 export const describeComparison = (seconds: number) =>
   `${CONNECTIONS} connections, ${ROUNDS} alternating rounds of ${seconds} s after a warm-up, ` +
   'median (min–max), ratios within a round. The processor time of a request is that of the ' +
@@ -33,10 +33,11 @@ export const describeComparison = (seconds: number) =>
   'in it, but the generator works on the same cores, which brings the requests/s closer together.'
 
 /**
- * Sends the same requests to both servers in turn, and calls `prepare` before each time. Connection
- * n of CONNECTIONS sends the requests n, n + CONNECTIONS, n + 2 * CONNECTIONS, … over and over.
- * Returns requests a second, and for one request the processor time in milliseconds and the
- * server's write system calls; these two are NaN where there is no /proc.
+ * Sends the same requests to both servers in alternating rounds, and calls `prepare` before each
+ * measurement. Connection n of CONNECTIONS sends the requests n, n + CONNECTIONS,
+ * n + 2 * CONNECTIONS, … over and over. Returns the requests per second, and for one request the
+ * processor time in milliseconds and the server's write system calls. The last two are NaN without
+ * /proc.
  */
 export async function compare(
   { generator, seconds, postgresPid }: Bench,

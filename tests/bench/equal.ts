@@ -5,9 +5,10 @@ import type { LoadRequest } from './load.js'
 import type { Server } from './processes.js'
 
 /**
- * Throws an AssertionError unless both servers return the same answers and write the same data: for
- * `first` without its token, which has to be a 401, and for `first` and `second`, which have to
- * succeed. `second` is there for writes, and has to change what `first` has written.
+ * Sends `first` without its token, then `first`, then `second` to both servers. Throws an
+ * AssertionError unless both return the same answers and store the same data. The answer without a
+ * token must be a 401, the others must be a 200. `second` is for writes alone, and must change the
+ * data that `first` has stored.
  */
 export async function checkAnswers(
   servers: Pair<Server>,
@@ -46,7 +47,7 @@ async function send(server: Server, { path, ...request }: LoadRequest) {
   return { status: answer.status, body: await answer.json() }
 }
 
-/** Returns a hash of all rows, without the columns that the service keeps for itself. */
+/** Returns a hash of all rows, without the columns that only the service writes. */
 async function readContent(url: string) {
   const sql = openDatabase(url)
   const [row] = await sql<[{ content: string }]>`

@@ -4,7 +4,7 @@ import { insertModulos, openDatabase, PASSWORD, type Usuario } from './data.js'
 
 /** Profiles of one kind, each with one user. Profile and user have the same name. */
 export interface Grupo {
-  /** The names of the group are this text with a number from 1. */
+  /** The prefix of each name in the group; a number follows, counted from 1. */
   nombre: string
   /** How many profiles there are. */
   perfiles: number

@@ -22,8 +22,8 @@ export function p99(values: number[]) {
 }
 
 /**
- * Measures each way once in each round, A B C A B C …, so that other load on the machine affects all
- * of them alike. Returns the results of each way.
+ * Measures each name once per round, A B C A B C …, so that other load on the machine affects all
+ * alike. Returns the results by name.
  */
 export async function alternate<Name extends string, T>(
   rounds: number,
@@ -37,11 +37,11 @@ export async function alternate<Name extends string, T>(
   return results
 }
 
-/** Returns each result of the one way divided by the other's result in the same round. */
+/** Returns the spread of the ratios of `values` to `others`, round by round. */
 export const ratios = (values: number[], others: number[]) =>
   spread(values.map((value, round) => value / (others[round] ?? Number.NaN)))
 
-/** Returns the text with which a table shows whether a target is met. */
+/** Returns `yes` or `NO`, with which a table shows whether a target is met. */
 export const mark = (holds: boolean) => (holds ? 'yes' : 'NO')
 
 /** Returns the resident memory of a process in MB, or NaN without /proc. */
@@ -63,7 +63,7 @@ export function cpuSeconds(pid: number) {
   return stat ? stat.own / TICKS : Number.NaN
 }
 
-/** Returns the processor time of a process and its children, including those that have ended. */
+/** Returns the processor time of a process and its children, ended ones included, in seconds. */
 export function cpuSecondsOfTree(pid: number) {
   const stat = readStat(pid)
   if (!stat) return Number.NaN

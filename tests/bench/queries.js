@@ -1,9 +1,9 @@
-// @ts-nocheck: types would have to come from the compiled service, which need not be there.
+// @ts-nocheck: the types would come from the compiled service, which may not exist yet.
 //
 // A process that does nothing but query: `queries.js service` through the service's pool, and
-// `queries.js driver` through an instance of postgres.js that does not pipeline either. For each
-// message with a number of seconds it sends one back: how many queries were answered, and how much
-// processor time this process took for them, in seconds.
+// `queries.js driver` through an instance of postgres.js that does not pipeline either. Each message
+// that it receives is a number of seconds. It queries for that time, and then sends a message with
+// the number of answered queries and the processor time that they took, in seconds.
 import postgres from 'postgres'
 
 const importCompiled = (path) => import(new URL(`../../dist/${path}`, import.meta.url).href)

@@ -57,7 +57,7 @@ export const READS: Endpoint[] = [
   { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}`, target: READ },
 ]
 
-/** Bodies differ from turn to turn, so that each update changes its row. */
+/** Bodies alternate between odd and even turns, so that each update changes its row. */
 const isOdd = (turn: number) => turn % 2 === 1
 
 const flags = (value: boolean) => ({

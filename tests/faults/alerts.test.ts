@@ -20,7 +20,7 @@ it.skipIf(!promtool).each([
   expect(stdout).toContain('SUCCESS')
 })
 
-it.skipIf(!promtool)(`promtool has no complaint about the metrics${unless}`, () => {
+it.skipIf(!promtool)(`promtool check metrics accepts the metrics${unless}`, () => {
   const options = { input: metrics, encoding: 'utf8' } as const
   const { status, stdout, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], options)
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' })

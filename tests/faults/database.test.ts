@@ -13,7 +13,7 @@ import { addUsers, loginAs } from './users.js'
 
 const POOL_MAX = 10
 const MAX_CONNECTIONS = 20
-/** The 5 s in which the service answers, with room for a busy machine, in milliseconds. */
+/** The 5 s in which the service answers, with a margin for a busy machine, in milliseconds. */
 const IN_TIME = 7500
 /** The number of users who send the requests in turn. */
 const USERS = 16
@@ -210,7 +210,7 @@ afterEach(async () => {
   expect(service.resources().memory).toBeLessThan(400)
 }, 60_000)
 
-describe('makes ready answer 503, and serves again afterwards, when the database', () => {
+describe('the service answers 503 to ready, and serves again afterwards, when the database', () => {
   /** Refuses the service's connections, as when others have taken all that the server allows. */
   async function refuseAll() {
     await sql`alter role llavero connection limit 0`
@@ -366,7 +366,7 @@ describe('a database that is killed three times under writes', () => {
     return attempts.slice(last).map(({ n }) => n)
   }
 
-  it.each([1, 2, 3])('is served again within 5 s of its start, time %i', async () => {
+  it.each([1, 2, 3])('is used again within 5 s of its start after kill %i', async () => {
     const results = await underWrites(async () => {
       await database.kill()
       await sleep(600)

@@ -7,7 +7,7 @@ const SCRIPTS = ['administrator', 'backup', 'replace', 'restore', 'rotate-key']
 const shellcheck = installed('shellcheck')
 const unless = shellcheck ? '' : ' (skipped: shellcheck is not installed)'
 
-/** Runs a script of deploy/ on a machine without Docker. */
+/** Runs a script of deploy/ as if no Docker engine answered. */
 function run(name: string, ...args: string[]) {
   const options = { env: { PATH: '/usr/bin:/bin', DOCKER_HOST: 'tcp://127.0.0.1:1' } }
   const { status, stdout, stderr } = spawnSync(`deploy/${name}`, args, options)
@@ -21,7 +21,7 @@ it.skipIf(!shellcheck)(`the shell scripts pass ShellCheck${unless}`, () => {
 })
 
 describe.each(SCRIPTS)('deploy/%s', (name) => {
-  it('says with --help what it does', () => {
+  it('prints its usage with --help', () => {
     const { status, stdout, stderr } = run(name, '--help')
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^Usage: deploy/${name}( .*)?\n\n.{60,}`, 's'))

@@ -109,7 +109,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect((await call('POST', '/api/modulo', nuevo, consulta)).status).toBe(403)
   })
 
-  it('writes its log as readable lines, after the banner once that has been written', async () => {
+  it('writes its log as readable lines, and none of them into the banner', async () => {
     const [first, rest] = banner.split('\nLlavero  ')
     expect(first).toMatch(
       /INFO: administrator set up from ADMIN_\*, as none was active {"strNombreUsuario":"admin"}\n/,

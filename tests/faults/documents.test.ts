@@ -6,18 +6,18 @@ import { cloneDatabase } from '../app.js'
 import { type Document, type Fence, readDocuments } from '../markdown.js'
 import { startService } from './service.js'
 
-/** Where the documents say that `npm run dev` listens. */
+/** The address of `npm run dev` in the documents. */
 const DOCUMENTED_ADDRESS = 'http://127.0.0.1:3000'
-/** The administrator of `npm run dev`, whom the documents name as well. */
+/** The administrator of `npm run dev`, who is also in the documents. */
 const ADMIN = {
   ADMIN_USERNAME: 'admin',
   ADMIN_PASSWORD: 'llavero-admin',
   ADMIN_EMAIL: 'admin@ejemplo.com',
 }
-/** Written between the outputs of two fences. */
+/** The character that is printed between the outputs of two fences. */
 const SEPARATOR = '\x1e'
 
-/** The page that JavaScript in the documents belongs to has the address of the service. */
+/** JavaScript that resolves relative URLs like a page that the service itself has served. */
 const PAGE = `
 const { fetch: send } = globalThis
 globalThis.fetch = (path, options) => send(new URL(path, '${DOCUMENTED_ADDRESS}'), options)
@@ -38,7 +38,7 @@ const INTERPRETERS = {
   ],
 }
 
-/** A service with the data of `npm run dev`. */
+/** Starts a service with the sample data of `npm run dev`. */
 async function startSample() {
   const DATABASE_URL = await cloneDatabase()
   const service = await startService({ DATABASE_URL, ...ADMIN })
@@ -46,7 +46,7 @@ async function startSample() {
   return service
 }
 
-/** Runs fences one after the other in one interpreter; returns what each of them prints. */
+/** Runs fences one after the other in one interpreter process; returns the output of each. */
 async function run(language: keyof typeof INTERPRETERS, fences: Fence[], address: string) {
   const texts = fences.map(({ text }) => text)
   const [program, args] = INTERPRETERS[language](texts)
@@ -58,7 +58,7 @@ async function run(language: keyof typeof INTERPRETERS, fences: Fence[], address
   return stdout.split(SEPARATOR).map((output) => output.trim())
 }
 
-/** What the document says that a fence prints; undefined where it says nothing. */
+/** Returns the text of the output fence that follows; undefined when none does. */
 function outputBelow({ fences }: Document, fence: Fence) {
   const next = fences[fences.indexOf(fence) + 1]
   return next?.role === 'output' ? next.text.trim() : undefined
@@ -68,12 +68,12 @@ const documents = (await readDocuments()).filter(({ fences }) =>
   fences.some(({ role }) => role === 'run'),
 )
 
-it('README and docs/api.md have commands that can be run', () => {
+it('README and docs/api.md have fences marked `run`', () => {
   const names = documents.map(({ name }) => name)
   expect(names).toEqual(expect.arrayContaining(['README.md', 'docs/api.md']))
 })
 
-it.each(documents)('what $name marks with `run` does what stands below it', async (document) => {
+it.each(documents)('the `run` fences of $name print the output below them', async (document) => {
   const { address } = await startSample()
   for (const language of ['sh', 'js'] as const) {
     const runnable = document.fences.filter((fence) => {

@@ -18,7 +18,7 @@ const CALLS = 20
 
 let service: Awaited<ReturnType<typeof start>>
 let token: string
-/** A token for each call, of another user each, because one user's requests wait for each other. */
+/** A token of a different user for each call, because one user's requests wait for each other. */
 let tokens: string[]
 
 /** Starts a host whose answer to each request is its current `behave`. */
@@ -52,7 +52,7 @@ const TROUBLES: RequestListener[] = [
   (request) => request.socket.destroy(),
   json('<html>'),
 ]
-/** How many of CALLS calls are kept waiting. */
+/** How many of CALLS calls a host keeps waiting. */
 const WAITING = (CALLS / TROUBLES.length) * 3
 
 let captcha: Awaited<ReturnType<typeof startHost>>

@@ -60,7 +60,7 @@ describe('a start', () => {
     },
   )
 
-  it('makes the schema and the administrator once when several start at once on an empty database', async () => {
+  it('creates schema and administrator once when several processes start on an empty database', async () => {
     const { url, sql } = await useDatabase({ empty: true })
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
@@ -110,7 +110,7 @@ describe('a signal', () => {
     return { socket, answers }
   }
 
-  /** Whether the service refuses a new connection. */
+  /** Returns whether the service refuses a new connection. */
   const isRefused = (address: string) =>
     open(address).then(
       ({ socket }) => !socket.destroy(),
@@ -205,9 +205,9 @@ describe('a signal', () => {
     },
   )
 
-  it('ends it with the same log line before it listens, while it waits for the migrations', async () => {
+  it('ends the process with the same log line while it still waits for the migrations', async () => {
     const { url, sql } = await useDatabase()
-    // The lock that replicas take to migrate.
+    // While the test holds this lock, the process waits before its migrations.
     await sql`select pg_advisory_lock(7305511402)`
     const { child, ended, lines } = launch({ ...SECRETS, DATABASE_URL: url, PORT: '0' }, COMPILED)
     const messages = () => lines().map(({ msg }) => msg)
@@ -218,7 +218,7 @@ describe('a signal', () => {
   })
 })
 
-it('a process logs what happens, and no secret', async () => {
+it('a process logs its start, its administrator and its requests, but no secret', async () => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8'))
   const { url } = await useDatabase()
   const service = await startService({ DATABASE_URL: url })

@@ -205,7 +205,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     expect(row).toEqual({ count: modulos })
   })
 
-  it.skipIf(isMissing)(`the metrics are not proxied${unless}`, async () => {
+  it.skipIf(isMissing)(`the proxy does not forward requests for the metrics${unless}`, async () => {
     const { status, body } = await send('GET', `${url}/metrics`)
     // This is the proxy's own answer, because the service's would be JSON.
     expect(status).toBe(404)

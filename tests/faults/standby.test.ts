@@ -121,7 +121,7 @@ describe.each<[string, (primary: Database) => unknown]>([
   })
 })
 
-it('writes the hosts that it tried, without the password, when none can be used', async () => {
+it('a service that can use no host prints the hosts that it tried, without the password', async () => {
   const { primary, standby, password } = await startPair()
   await primary.kill()
   const { ended } = launch(

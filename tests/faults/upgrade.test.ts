@@ -165,7 +165,7 @@ it('an old replica works beside a newer one, and changes no schema when it resta
   await nextLoad.stop()
 })
 
-it('a function stays that of the highest version that has been started', async () => {
+it('a function keeps the text of the highest release that has been started', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
   const older = await makeRelease('0.9.0')
   const newer = await makeRelease('0.10.0')

@@ -32,7 +32,7 @@ export interface Operation {
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
-/** The same value of an OpenAPI document with every reference replaced by what it refers to. */
+/** Returns a value of an OpenAPI document with every reference replaced by its target. */
 export function resolve(value: unknown, document: any): any {
   const target = ($ref: string) =>
     $ref
@@ -44,7 +44,7 @@ export function resolve(value: unknown, document: any): any {
   )
 }
 
-/** The operations of an OpenAPI document, each with validators that take no undeclared key. */
+/** Returns the operations of an OpenAPI document; their validators refuse undeclared keys. */
 export function operationsOf(document: any): Operation[] {
   return Object.entries<any>(resolve(document.paths, document)).flatMap(([path, item]) =>
     Object.entries<any>(item).map(([method, operation]) => ({

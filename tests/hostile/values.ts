@@ -71,7 +71,7 @@ const json = (value: unknown) => JSON.stringify(value)
 
 const KEYS = ['__proto__', 'constructor', 'id', 'versionSesion', 'bitAdministrador', '', '\0']
 
-/** JSON texts and invalid ones, with two spaces between them. */
+/** Valid and invalid JSON texts, separated by two or more spaces or a line break. */
 const CONSTANTS = String.raw`
   null  true  0  -0  -1  1.5  1e0  1E2  1e21  1e400  -1e400  01  0x1  NaN  -Infinity  undefined
   2147483647  2147483648  -2147483649  9007199254740993  'x'  "x  "\x"  []  {}  [1]  [null]  [[1]]

@@ -83,7 +83,7 @@ const soon = Math.floor(Date.now() / 1000) + 3600
 const administrator = { id: 1, idPerfil: 1, nombre: 'admin', exp: soon }
 const limited = { id: 2, idPerfil: 2, nombre: 'limitado', exp: soon }
 
-/** The tokens of the requests, by caller. */
+/** The token that each caller sends; undefined for a caller without one. */
 export const TOKENS = {
   administrator: sign(administrator),
   limited: sign(limited),

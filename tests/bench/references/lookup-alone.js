@@ -1,5 +1,5 @@
-// Preloaded into the service, this makes each request look up its session in a statement of its own:
-// the way without the shared statements of src/auth/sesiones.ts.
+// When this module is preloaded, each request of the service looks up its session in a statement of
+// its own: it replaces src/auth/sesiones.ts, where concurrent look-ups share a statement.
 import { register } from 'node:module'
 
 const SOURCE = `

@@ -1,10 +1,10 @@
-// @ts-nocheck: types would hide how little this is.
+// @ts-nocheck: type annotations would make this look like more code than it is.
 //
-// The plain way: the same endpoints as one writes them without any cleverness, in Fastify with its
-// logger, @fastify/jwt and postgres.js as they come. Each request makes one query for the caller's
-// permission and then the query for the answer. The rules against raising oneself, the versions of
-// the permission maps and the locks of the single writes are left out. It is written in JavaScript,
-// so that no loader counts in its start and memory.
+// The plain way: the same endpoints without any optimization, with Fastify and its logger,
+// @fastify/jwt and postgres.js in their default configuration. Each request makes one query for the
+// caller's permission and then the query for the answer. The rules against privilege escalation, the
+// versions of the permission maps and the locks of the single writes are left out. The file is
+// JavaScript, so that no TypeScript loader adds to its start time and memory.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'
@@ -26,7 +26,7 @@ function failure(statusCode, message) {
 const unauthenticated = () => failure(401, 'Sesión no válida o expirada')
 const forbidden = () => failure(403, 'No tiene permiso para realizar esta acción')
 
-/** The active user of the token, with the flags of the user's profile on the module. */
+/** Returns the token's active user, with the flags that the user's profile has on the module. */
 async function findCaller(request, modulo) {
   try {
     await request.jwtVerify()

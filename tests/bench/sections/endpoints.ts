@@ -8,18 +8,18 @@ import { mark, type Section } from '../measure.js'
 import { SERVERS } from '../processes.js'
 import { type Connection, type Endpoint, makeRequests, READS, WRITES } from '../workload.js'
 
-/** Users who read, and who write without being administrators; their profiles have every flag. */
+/** The callers of the reads, and the callers of the writes who are not administrators. */
 const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
 const ADMINISTRADORES: Grupo = {
   nombre: 'administrador',
   perfiles: CONNECTIONS,
   administrador: true,
 }
-/** The users and profiles that are written. */
+/** The users and profiles that the writes change. */
 const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
 /** A user without permissions. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
-/** The name of the group of profiles that records are added to. */
+/** The name of the group of profiles to which the writes add records. */
 const VACIOS = 'vacio'
 
 /** Compares the service with the plain way at every endpoint, or at those of `--endpoint`. */
@@ -73,7 +73,7 @@ async function measureWrites(bench: Bench, chosen: Endpoint[]) {
   return rows
 }
 
-/** Plans a connection for each user of `callers`, which reads or writes another user of `others`. */
+/** Returns a connection for each user of `callers`; each works on a different user of `others`. */
 async function planConnections(url: string, callers: Grupo, others: Grupo): Promise<Connection[]> {
   const usuarios = await readGrupo(url, callers.nombre)
   const otros = await readGrupo(url, others.nombre)

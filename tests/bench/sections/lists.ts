@@ -4,7 +4,7 @@ import { type Section, spread } from '../measure.js'
 import { SERVERS } from '../processes.js'
 
 const REQUESTS = 15
-/** The number of profiles. */
+/** The numbers of profiles in the measured databases. */
 const SIZES = [10, 1000, 20_000]
 const RECORDS = 100
 
@@ -26,7 +26,7 @@ export async function lists(bench: Bench): Promise<Section> {
     }
     const last = await get(1)
     for (const page of [1, Math.ceil(last / 2), last]) {
-      // The first requests open connections and make the database keep its plans.
+      // The first requests open connections and let PostgreSQL cache its plans.
       for (let turn = 0; turn < 8; turn += 1) await get(page)
       const times: number[] = []
       for (let turn = 0; turn < REQUESTS; turn += 1) {

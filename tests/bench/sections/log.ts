@@ -23,8 +23,9 @@ export async function log(bench: Bench): Promise<Section> {
   return {
     title: 'Log',
     about:
-      'The permission map, with the lines in a file. What a write system call takes differs much ' +
-      `between machines, so their number for one request is given, too. ${describeComparison(bench.seconds)}`,
+      'The permission map, with the log in a file. The time of a write system call differs much ' +
+      'between machines, so the table also has the number of calls per request. ' +
+      describeComparison(bench.seconds),
     rows: [
       {
         level: 'info',

@@ -7,7 +7,7 @@ const IN_FLIGHT = 20
 const MAPS_PER_SECOND = 50
 const ROUNDS = 3
 
-/** Measures the other requests during a storm of logins, and how many logins succeed. */
+/** Measures the latency of other requests during a storm of logins, and the logins per second. */
 export async function login({ data, generator, startServer, ...bench }: Bench): Promise<Section> {
   const seconds = bench.seconds * 3
   const { url, stop } = await startServer(SERVERS.service)

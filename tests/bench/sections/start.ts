@@ -5,8 +5,9 @@ import { alternate, mark, ratios, residentMb, type Section, spread } from '../me
 import { SERVERS } from '../processes.js'
 
 const ROUNDS = 5
-/** How long the service may take to start, relative to the plain way, and its most memory. */
+/** The longest start of the service, relative to the plain way. */
 const MAX_START = 1.7
+/** The most memory of the service before it has worked, in MB. */
 const MAX_IDLE = 95
 const WAYS = { service: 'Llavero', plain: 'plain way: Fastify + postgres.js' } as const
 type Way = keyof typeof WAYS
