@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { insertMuestra } from '../../src/dev/muestra.js'
 import { cloneDatabase } from '../app.js'
 import { type Document, type Fence, readDocuments } from '../markdown.js'
-import { startService } from './service.js'
+import { installed } from './program.js'
+import { type Service, startService } from './service.js'
 
 /** The address of `npm run dev` in the documents. */
 const DOCUMENTED_ADDRESS = 'http://127.0.0.1:3000'
@@ -64,9 +68,8 @@ function outputBelow({ fences }: Document, fence: Fence) {
   return next?.role === 'output' ? next.text.trim() : undefined
 }
 
-const documents = (await readDocuments()).filter(({ fences }) =>
-  fences.some(({ role }) => role === 'run'),
-)
+const allDocuments = await readDocuments()
+const documents = allDocuments.filter(({ fences }) => fences.some(({ role }) => role === 'run'))
 
 it('README and docs/api.md have fences marked `run`', () => {
   const names = documents.map(({ name }) => name)
@@ -84,4 +87,92 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
     const expected = runnable.map((fence, index) => outputBelow(document, fence) ?? outputs[index])
     expect(outputs).toEqual(expected)
   }
+})
+
+/** The day that docs/operating.md takes as its example. */
+const DOCUMENTED_DAY = '2026-11-22'
+/** How docs/operating.md reads the log of the replicas. */
+const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
+
+/** Sends the writes that the questions of docs/operating.md are about. */
+async function sendAuditedWrites({ call }: Service) {
+  async function login(strNombreUsuario: string, strPwd: string, captchaToken = 'x') {
+    const body = { strNombreUsuario, strPwd, captchaToken }
+    const answer = await call('POST', '/api/auth/login', body)
+    return answer.body.token as string
+  }
+  async function write(token: string, method: string, path: string, body?: object) {
+    const answer = await call(method, `/api/${path}`, body, token)
+    expect(answer).toMatchObject({ status: 200, body: { success: true } })
+    return answer.body.data
+  }
+  const usuario = (nombre: string, idPerfil: number) => ({
+    strNombreUsuario: nombre,
+    strPwd: 'una clave larga',
+    strCorreo: `${nombre}@ejemplo.com`,
+    idPerfil,
+  })
+
+  const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
+  await write(admin, 'POST', 'usuario', usuario('bruna', 1))
+  const bruna = await login('bruna', 'una clave larga')
+  for (let id = 0; id < 7; ) {
+    const perfil = await write(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
+    id = perfil.id
+  }
+  const [ventas] = await write(admin, 'GET', 'modulo?search=VENTAS')
+  const [otro] = await write(admin, 'GET', 'modulo?search=COMPRAS')
+
+  // Of these four, the first and the last one grant what is asked for.
+  const permiso = { idPerfil: 7, idModulo: ventas.id, bitEditar: true }
+  await write(bruna, 'POST', 'permisos', permiso)
+  await write(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
+  const matrix = (...permisos: object[]) => ({ idPerfil: 7, permisos })
+  await write(admin, 'POST', 'permisos/guardar-matriz', matrix())
+  await write(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
+
+  const carlos = await write(admin, 'POST', 'usuario', usuario('carlos', 7))
+  await login('carlos', 'otra clave')
+  await login('carlos', 'una clave larga', 'rechazar')
+  await write(bruna, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: true })
+  await write(admin, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: false })
+  await write(bruna, 'DELETE', `usuario/${carlos.id}`)
+  return { carlos: carlos.id }
+}
+
+it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the audit', async () => {
+  const service = await startSample()
+  const { carlos } = await sendAuditedWrites(service)
+  const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
+  const commands = (operating?.fences ?? [])
+    .map(({ text }) => text)
+    .filter((text) => text.includes('audit.jsonl'))
+  const [today = ''] = new Date().toISOString().split('T')
+  const script = commands
+    .join(`printf '${SEPARATOR}'\n`)
+    .replace(READ_LOG, 'cat service.log')
+    .replace(DOCUMENTED_DAY, today)
+
+  const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
+  await writeFile(join(cwd, 'service.log'), service.readLog())
+  const options = { cwd, timeout: 60_000 }
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], options)
+  await rm(cwd, { recursive: true })
+
+  // Every line begins with the time.
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
+  const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
+  const [, grants, administrator, profile, deletion, logins, day = ''] = answers
+  expect(grants).toBe('bruna\tPOST\t/api/permisos\nadmin\tPOST\t/api/permisos/guardar-matriz\n')
+  expect(administrator).toBe('bruna\tPUT\t/api/perfil/:id\n')
+  expect(profile).toBe(`admin\t${carlos}\n`)
+  expect(deletion).toBe('bruna\t127.0.0.1\n')
+  expect(logins).toBe('127.0.0.1\tpassword\n127.0.0.1\tcaptcha\n')
+  expect(day.split('\n').map((line) => line.split('\t').slice(0, 2).join(' '))).toEqual([
+    'POST /api/auth/login',
+    'POST /api/permisos',
+    'PUT /api/perfil/:id',
+    'DELETE /api/usuario/:id',
+    '',
+  ])
 })
