@@ -53,7 +53,7 @@ describe('the administrator of ADMIN_*', () => {
       permisos: [1, 2, 3, 4].map((idModulo) => ({ idPerfil: 1, idModulo, ...ALL })),
     })
     expect(readLog()).toMatch(
-      /"level":30,.*"strNombreUsuario":"raiz","msg":"administrator set up from ADMIN_\*, as none was active"/,
+      /"level":35,.*"strNombreUsuario":"raiz","msg":"administrator set up from ADMIN_\*, as none was active"/,
     )
   })
 

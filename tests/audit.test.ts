@@ -356,8 +356,9 @@ it('LOG_LEVEL=audit logs the audit lines but not the request lines', async () =>
     .trim()
     .split('\n')
     .map((text): Line => JSON.parse(text))
-  // testApp logs its administrator in, which is the first line.
+  // testApp sets up an administrator, who logs in.
   expect(lines.map(({ msg, route }) => [msg, route])).toEqual([
+    ['administrator set up from ADMIN_*, as none was active', undefined],
     ['audit', '/api/auth/login'],
     ['audit', '/api/modulo'],
   ])

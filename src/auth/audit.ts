@@ -105,7 +105,7 @@ function detailsOf({ failure, routeOptions }: FastifyRequest): FailureDetails {
 /** Returns the id of the record that a request writes; null if it is unknown. */
 function findTarget(request: FastifyRequest) {
   if (request.answeredId !== null) return request.answeredId
-  const { id } = request.params as { id?: unknown }
-  const sentId = id ?? request.routeOptions.config.target?.(request)
+  const [pathId] = Object.values(request.params as object)
+  const sentId = pathId ?? request.routeOptions.config.target?.(request)
   return Number(sentId) || null
 }

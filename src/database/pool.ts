@@ -9,6 +9,7 @@ import { watchOutages } from './outage.js'
 import {
   ANSWER_TIMEOUT,
   DatabaseTimeout,
+  isOfPooler,
   isPostgresError,
   Json,
   type Sql,
@@ -233,10 +234,13 @@ const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/
 
 /**
  * Returns whether the error concerns this statement alone. If the server ended the session (FATAL) or
- * is read-only (25006), the other connections may be unusable as well.
+ * is read-only (25006), or a pooler has lost the server, the other connections may be unusable as well.
  */
 const isOfStatementAlone = (error: unknown) =>
-  isPostgresError(error) && error.severity === 'ERROR' && error.code !== '25006'
+  isPostgresError(error) &&
+  error.severity === 'ERROR' &&
+  error.code !== '25006' &&
+  !isOfPooler(error)
 
 /**
  * Returns whether the server refused a connection for a reason that will not pass soon. Too many

@@ -60,7 +60,7 @@ export function shareLookups<Lookup extends object, Found>(
   }
 
   return async (lookup) => {
-    const key = Object.values(lookup).join()
+    const key = JSON.stringify(lookup)
     asked.set(key, lookup)
     next ??= inTime(limit(findAsked))
     const answers = await next

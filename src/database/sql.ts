@@ -88,8 +88,16 @@ export class StatementNotSent extends Error {
 }
 
 /** Returns whether the server may have executed a write although it failed with `error`. */
-export const mayHaveHappened = (error: unknown) =>
-  !(error instanceof Failure) && !(error instanceof StatementNotSent) && !isPostgresError(error)
+export function mayHaveHappened(error: unknown) {
+  if (error instanceof Failure || error instanceof StatementNotSent) return false
+  return !isPostgresError(error) || isOfPooler(error)
+}
+
+/**
+ * Returns whether a pooler has sent the error, and not the server. PgBouncer sends class 08 when it
+ * loses the server's connection, and then nobody knows whether the statement was executed.
+ */
+export const isOfPooler = ({ code }: PostgresError) => code.startsWith('08')
 
 /**
  * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The function

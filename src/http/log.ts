@@ -93,24 +93,30 @@ export function onAnswered(
   listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
 ) {
   app.addHook('onSend', async (request, reply) => {
-    const { raw } = reply
-    const { socket } = request
-
-    function end(isAborted: boolean) {
-      raw.off('finish', onFinish)
-      socket.off('close', onClose)
-      listener(request, reply, isAborted)
-    }
-    const onFinish = () => end(false)
-    const onClose = () => end(true)
-
-    if (socket.destroyed) {
-      process.nextTick(onClose)
-      return
-    }
-    raw.once('finish', onFinish)
-    // An answer may be queued behind earlier answers on the same connection. If the connection closes
-    // then, only the socket emits an event, and the response does not.
-    socket.once('close', onClose)
+    whenAnswered(request, reply, (isAborted) => listener(request, reply, isAborted))
   })
+}
+
+/** Calls `listener` for one request, in the same way. It has to be called in a hook `onSend`. */
+export function whenAnswered(
+  { socket }: FastifyRequest,
+  { raw }: FastifyReply,
+  listener: (isAborted: boolean) => void,
+) {
+  function end(isAborted: boolean) {
+    raw.off('finish', onFinish)
+    socket.off('close', onClose)
+    listener(isAborted)
+  }
+  const onFinish = () => end(false)
+  const onClose = () => end(true)
+
+  if (socket.destroyed) {
+    process.nextTick(onClose)
+    return
+  }
+  raw.once('finish', onFinish)
+  // An answer may be queued behind earlier answers on the same connection. If the connection closes
+  // then, only the socket emits an event, and the response does not.
+  socket.once('close', onClose)
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fairShare } from './fair-share.js'
 import { refuse } from './load.js'
-import { onAnswered } from './log.js'
+import { whenAnswered } from './log.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,9 +35,9 @@ export function takeTurns(app: FastifyInstance, share: number) {
     endings.set(request, await turns.take(sharer, 1, socket))
   })
 
-  onAnswered(app, (request) => {
+  app.addHook('onSend', async (request, reply) => {
     const end = endings.get(request)
     endings.delete(request)
-    end?.()
+    if (end) whenAnswered(request, reply, end)
   })
 }

@@ -38,7 +38,7 @@ export async function ensureAdministrador(
 
   if (row.answer.ensured) {
     const who = { strNombreUsuario: ADMIN_USERNAME }
-    log.info(who, 'administrator set up from ADMIN_*, as none was active')
+    log.audit(who, 'administrator set up from ADMIN_*, as none was active')
   } else {
     log.info('an active administrator exists: ADMIN_* is ignored')
   }
