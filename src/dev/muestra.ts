@@ -35,7 +35,7 @@ async function insertSample(sql: postgres.TransactionSql) {
       "bitConsulta", "bitEliminar", "bitDetalle")
     select perfil.id, modulo.id, supervisa, supervisa, true, false, true
     from perfil cross join modulo
-    cross join lateral (select "strNombrePerfil" = 'SUPERVISIÓN' as supervisa)
+    cross join lateral (select "strNombrePerfil" = 'SUPERVISIÓN' as supervisa) as flag
     where not perfil."bitAdministrador"
       and (supervisa or "strNombreModulo" in ('CLIENTES', 'MODULO', 'REPORTES', 'VENTAS'))
   `
