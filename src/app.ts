@@ -150,7 +150,7 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // One user can occupy half of the connections to the database. The rest is for other users.
+    // The requests of one user occupy at most half of the connections to the database.
     takeTurns(api, Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2)))
     await limitLoad(api)
     limitLargeBodies(api, imageLimit)

@@ -1,7 +1,7 @@
 -- Waits until no transaction holds share_usuarios, and makes new ones wait until this transaction
 -- ends. Two transactions that exchange the names or the emails of two users would otherwise
--- deadlock in the unique indexes. And while ensure_administrador looks for an active administrator,
--- no other transaction activates a user or gives a user another profile.
+-- deadlock in the unique indexes. While a transaction holds this lock, no other one activates a user
+-- or gives a user another profile; ensure_administrador depends on that.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

@@ -18,9 +18,9 @@ const OWN = {
   usuario: { param: 'id', ownId: (sesion: Sesion) => sesion.id },
 }
 
-/** What a caller needs to use a route. */
+/** Describes what a caller needs to use a route. */
 export type Access =
-  /** Nothing, not even a session. */
+  /** The route needs no session. */
   | 'public'
   /** Any session. */
   | 'session'
@@ -54,7 +54,7 @@ declare module 'fastify' {
 
 /**
  * Verifies the token of every request that needs a session. Sets `request.sharer`, so that the
- * request counts on its user's share of the service (see http/turns.ts). Throws the Failure
+ * request counts towards its user's share of the service (see http/turns.ts). Throws the Failure
  * `unauthenticated` for a request without a valid token.
  */
 export function identifyCallers(app: FastifyInstance) {
@@ -65,8 +65,8 @@ export function identifyCallers(app: FastifyInstance) {
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
-    // Requests for one's own permission map share their statements with those of other users. So
-    // they do not count on anybody's share.
+    // Requests for one's own permission map share their statements with those of other users, and
+    // therefore do not count towards anybody's share.
     if (versionOf(request) !== token.idPerfil) request.sharer = token.id
   })
 }
@@ -133,9 +133,9 @@ function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {
 }
 
 /**
- * Whether another site may have made the caller's browser send this request. It can be
- * forged if it is a write, its only credential is the cookie, and it comes from a page of another
- * site (the header Sec-Fetch-Site says so) whose origin is not in CORS_ORIGIN.
+ * Returns whether another site may have made the caller's browser send this request: a write whose
+ * only credential is the cookie. The header Sec-Fetch-Site shows that the page is of another site.
+ * Pages of the origins in CORS_ORIGIN are trusted.
  */
 function isForgeable(request: FastifyRequest, origins: string[]) {
   const { method, headers } = request

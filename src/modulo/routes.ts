@@ -18,7 +18,7 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const listPage = shareEqual((filtro: ModuloFiltro) => listModulos(sql, filtro))
-  const listTodos = shareEqual(() => listTodosLosModulos(sql))
+  const listTodos = shareEqual<void, Modulo[]>(() => listTodosLosModulos(sql))
 
   app.get('/', {
     config: {
@@ -44,7 +44,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(Type.Array(Modulo, { description: 'Todos los módulos' })) },
     },
-    handler: async () => success(await listTodos(undefined)),
+    handler: async () => success(await listTodos()),
   })
 
   app.post('/', {

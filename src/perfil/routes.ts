@@ -22,7 +22,7 @@ import {
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const listPage = shareEqual((filtro: PerfilFiltro) => listPerfiles(sql, filtro))
-  const listBreves = shareEqual(() => listPerfilesBreves(sql))
+  const listBreves = shareEqual<void, PerfilBreve[]>(() => listPerfilesBreves(sql))
 
   app.get('/', {
     config: {
@@ -48,7 +48,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
     },
-    handler: async () => success(await listBreves(undefined)),
+    handler: async () => success(await listBreves()),
   })
 
   app.post('/', {
