@@ -222,6 +222,19 @@ it('logs once that the database is lost and once that it serves again, with its 
   expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
 })
 
+it('logs that another host serves, although the pool never was without a connection', async () => {
+  const other = { host: database.hostname, port: Number(database.port) }
+  const url = new URL(proxy.url)
+  const hosts = `${proxy.url.host},${database.host}`
+  const sql = open(2, url.href.replace(url.host, hosts))
+  await sql`select 1`
+  proxy.silence()
+  const unanswered = failure(sql`select 1`)
+  expect(await sql`select 2 as two`).toEqual([{ two: 2 }])
+  expect(logged).toEqual([['the database serves again', other]])
+  expect(await unanswered).toBe(NO_ANSWER)
+})
+
 it('serves again after the server has terminated busy and idle sessions', async () => {
   const sql = open(3)
   const busy = [1, 2, 3].map(() => failure(sql`select pg_sleep(1)`))
