@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import fp from 'fastify-plugin'
 
-/** The headers of every answer. They keep browsers from storing it and from showing it as a page. */
+/** The headers of every answer. They keep browsers from storing the answer or showing it as a page. */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -5,7 +5,7 @@ import { Failure } from './failures.js'
 
 /** How many requests may be in flight. A request does not count while its body arrives. */
 const MAX_IN_FLIGHT = 400
-/** Requests are refused while the event loop is later than this, in milliseconds. */
+/** Requests are refused while the event loop lags by more than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000
 /** How long the answer to a refused request is delayed, in milliseconds. */
 const REFUSAL_DELAY = 1000
@@ -21,7 +21,7 @@ export async function refuse(): Promise<never> {
 
 /**
  * Refuses a request with the Failure `busy` if MAX_IN_FLIGHT others are in flight, or if the event
- * loop is later than MAX_LOOP_DELAY.
+ * loop lags by more than MAX_LOOP_DELAY.
  */
 export async function limitLoad(app: FastifyInstance) {
   const inFlight = new Set<FastifyRequest>()
