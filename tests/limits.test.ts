@@ -99,7 +99,7 @@ it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async
   const taken = begin()
   const taking = text(taken)
   taken.write(Buffer.alloc(length, ' '))
-  // A body of spaces alone is not JSON.
+  // A body of only spaces is not JSON.
   expect(await taking).toMatch(/^HTTP\/1.1 400 /)
 })
 
