@@ -41,7 +41,7 @@ declare module 'fastify' {
 /** The largest head (request line and headers) of a request, in bytes. */
 const MAX_HEADER = 16_384
 
-/** What the OpenAPI document contains besides the routes: the descriptions and the examples. */
+/** The OpenAPI document contains these descriptions and examples besides the routes. */
 const ABOUT = {
   description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
   tags: [

@@ -101,7 +101,7 @@ it('returns a complete result after a statement that failed partway through its 
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
 })
 
-it('keeps its connection after a violated constraint and after an error of our functions', async () => {
+it('keeps its connection after a violated constraint and after an error that an SQL function raises', async () => {
   const sql = open()
   await direct.unsafe(`
     create table unica (n integer primary key);
@@ -222,7 +222,7 @@ it('logs once that the database is lost and once that it serves again, with its 
   expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
 })
 
-it('logs that another host serves, although the pool never was without a connection', async () => {
+it('logs that another host serves, although the pool was never without a connection', async () => {
   const other = { host: database.hostname, port: Number(database.port) }
   const url = new URL(proxy.url)
   const hosts = `${proxy.url.host},${database.host}`

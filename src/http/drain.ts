@@ -17,10 +17,12 @@ const IDLE_GRACE = 2000
 
 /**
  * Stops accepting connections, and keeps those that are open. This method belongs to `net.Server`, the
- * base class of `http.Server`. The own `close` of `http.Server` would also close the idle connections at
- * once, so a request that is already on its way would be lost
- * (https://github.com/nodejs/node/issues/60617). If the service accepted connections until the end of
- * IDLE_GRACE and then called that `close`, a request on one of the newest connections could be lost.
+ * base class of `http.Server`.
+ *
+ * `http.Server` has a `close` of its own, which also closes the idle connections at once, so that a
+ * request that is already on its way is lost (https://github.com/nodejs/node/issues/60617). If the
+ * service accepted connections during IDLE_GRACE instead, proxies would open new ones to a process that
+ * is about to end.
  */
 const stopAccepting = net.Server.prototype.close
 
