@@ -144,9 +144,10 @@ export async function buildApp(
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)
-  app.addHook('onRequest', async ({ is404 }) => {
+  app.addHook('onRequest', ({ is404 }, _reply, done) => {
     // An unknown path is refused here, before the body is read.
     if (is404) throw new Failure('notFound')
+    done()
   })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
   app.register(healthRoutes, { prefix: '/health' })

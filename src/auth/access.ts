@@ -59,15 +59,16 @@ declare module 'fastify' {
  */
 export function identifyCallers(app: FastifyInstance) {
   app.decorateRequest('token', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const { access } = request.routeOptions.config
-    if (access === undefined || access === 'public') return
+    if (access === undefined || access === 'public') return done()
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
     // Requests for one's own permission map share their statements with those of other users, and
     // therefore do not count towards anybody's share.
     if (versionOf(request) !== token.idPerfil) request.sharer = token.id
+    done()
   })
 }
 

@@ -54,18 +54,18 @@ export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('answeredId', null)
   app.decorateRequest('changes', null)
 
-  app.addHook('preSerialization', async (request, _reply, payload) => {
-    if (isRead(request)) return payload
+  app.addHook('preSerialization', (request, _reply, payload, done) => {
+    if (isRead(request)) return done(null, payload)
     const { changes, ...answer } = payload as WriteAnswer
     request.answeredId = answer.data?.id ?? answer.user?.id ?? null
     request.changes ??= changes ?? null
-    return answer
+    done(null, answer)
   })
 
   // `onSend` runs even if the client has closed the connection; `onResponse` does not.
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const outcome = request.failure?.code ?? 'done'
-    if (isRead(request) && outcome !== 'forbidden') return
+    if (isRead(request) && outcome !== 'forbidden') return done()
 
     const details = detailsOf(request)
     const line = {
@@ -81,6 +81,7 @@ export function auditWrites(app: FastifyInstance) {
       changes: request.changes ?? undefined,
     }
     request.log.audit(line, 'audit')
+    done()
   })
 }
 

@@ -14,8 +14,9 @@ export const API_HEADERS = {
 
 /** Adds API_HEADERS to every answer. Lets pages of the listed `origins` call the service (CORS). */
 export default fp<{ origins: string[] }>(async (app, { origins }) => {
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(API_HEADERS)
+    done()
   })
   if (origins.length > 0) {
     await app.register(cors, {

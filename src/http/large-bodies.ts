@@ -47,9 +47,10 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
     taken.set(request, await take(request, bytes))
   })
 
-  app.addHook('onSend', async (request) => {
+  app.addHook('onSend', (request, _reply, _payload, done) => {
     taken.get(request)?.()
     taken.delete(request)
+    done()
   })
 }
 

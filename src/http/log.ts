@@ -75,12 +75,13 @@ declare module 'fastify' {
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.clientIp = request.ip
     // A client may send many requests on one connection without waiting for the answers, and each
     // request listens for the end of the connection. Node would warn of a leak at the 11th listener.
     request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
+    done()
   })
   onAnswered(app, (request, reply, isAborted) => {
     const { method, url, clientIp, failure, log } = request
@@ -104,10 +105,11 @@ type AnswerListener = (request: FastifyRequest, reply: FastifyReply, isAborted: 
  * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
  */
 export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     whenAnswered(request, reply, (isAborted) => {
       listener(request, reply, isAborted)
     })
+    done()
   })
 }
 

@@ -35,9 +35,10 @@ export function takeTurns(app: FastifyInstance, share: number) {
     endings.set(request, await turns.take(sharer, 1, socket))
   })
 
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const end = endings.get(request)
     endings.delete(request)
     if (end) whenAnswered(request, reply, end)
+    done()
   })
 }

@@ -97,9 +97,10 @@ export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
-  app.addHook('onRequest', async ({ raw }) => {
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
     const needsHost = raw.httpVersion === '1.1'
     const hasHost = raw.headers.host !== undefined
     if (needsHost && !hasHost) throw new Failure('unreadable')
+    done()
   })
 }
