@@ -63,13 +63,7 @@ begin
     join modulo on modulo.id = "idModulo"
     where "idPerfil" = v_propio
       and "strNombreModulo" = p_actor ->> 'modulo'
-      and case p_actor ->> 'accion'
-        when 'bitAgregar' then "bitAgregar"
-        when 'bitEditar' then "bitEditar"
-        when 'bitConsulta' then "bitConsulta"
-        when 'bitEliminar' then "bitEliminar"
-        when 'bitDetalle' then "bitDetalle"
-      end
+      and has_flag(permisos_perfil, p_actor ->> 'accion')
   ) then
     perform refuse();
   end if;

@@ -50,13 +50,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
       case
         when administrador or "versionOf" = "idPerfil" then false
         else coalesce((
-          select case accion
-            when 'bitAgregar' then "bitAgregar"
-            when 'bitEditar' then "bitEditar"
-            when 'bitConsulta' then "bitConsulta"
-            when 'bitEliminar' then "bitEliminar"
-            when 'bitDetalle' then "bitDetalle"
-          end
+          select has_flag(permisos_perfil, accion)
           from permisos_perfil
           where permisos_perfil."idPerfil" = sesion."idPerfil"
             and "idModulo" = (select id from modulos where "strNombreModulo" = lookup.modulo)
