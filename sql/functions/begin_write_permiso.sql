@@ -1,9 +1,8 @@
 -- Begins a write of one permission record. insert_permiso, update_permiso and delete_permiso call
 -- it first.
 --
--- Takes the id of the record, which is null for a new record. Takes the content that the record is
--- to have, {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in
--- begin_write.
+-- Takes the id of the record, which is null for a new record. Takes the new content of the record,
+-- {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in begin_write.
 --
 -- Returns the ids of the profiles that are locked: the profile that has the record now, and the
 -- profile that is to have it. A profile that does not exist is left out. If the record belongs to
@@ -14,9 +13,9 @@
 -- deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
 -- Raises what begin_write raises. After that it raises, in this order:
--- 1. the foreign-key violation that an unknown profile or an unknown module would cause;
--- 2. LL403 if one of the two profiles holds more than the caller's profile;
--- 3. LL403 if the record is to grant more than the caller's profile holds.
+-- 1. the foreign-key violation that the new content would cause, if its profile or module is unknown;
+-- 2. LL403 if one of the locked profiles holds more than the caller's profile;
+-- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
