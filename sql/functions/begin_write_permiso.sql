@@ -2,7 +2,8 @@
 -- it first.
 --
 -- Takes the id of the record, which is null for a new record. Takes the new content of the record,
--- {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in begin_write.
+-- {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in
+-- begin_write.
 --
 -- Returns the ids of the profiles that are locked: the profile that has the record now, and the
 -- profile that is to have it. A profile that does not exist is left out. If the record belongs to
@@ -13,7 +14,8 @@
 -- deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
 -- Raises what begin_write raises. After that it raises, in this order:
--- 1. the foreign-key violation that the new content would cause, if its profile or module is unknown;
+-- 1. the foreign-key violation that the new content would cause, if its profile or its module is
+--    unknown;
 -- 2. LL403 if one of the locked profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)

@@ -1,5 +1,5 @@
--- Takes a permission record and the name of a flag. Returns the value of that flag, or null if there
--- is no flag with this name.
+-- Takes a permission record and the name of a flag. Returns the value of that flag, or null if
+-- there is no flag with this name.
 create or replace function has_flag(p_permiso permisos_perfil, p_flag text) returns boolean
 language sql immutable
 as $$
