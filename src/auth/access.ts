@@ -36,8 +36,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
     /**
-     * The path parameter with the id of a profile. The statement that looks up the session then also
-     * returns the version of that profile's permission map, as `caller.versionPermisos`.
+     * The path parameter with the id of a profile. The statement that looks up the session then
+     * also returns the version of that profile's permission map, as `caller.versionPermisos`.
      */
     versionOf?: 'idPerfil'
   }

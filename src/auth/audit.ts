@@ -30,7 +30,9 @@ declare module 'fastify' {
     loginName: string | null
     /** The id of the record in the answer to a write. Null if the answer has none. */
     answeredId: number | null
-    /** The changes that the write has made. Null before the write, and if the write reports none. */
+    /**
+     * The changes that the write has made. Null before the write, and if the write reports none.
+     */
     changes: Changes | null
   }
 }
@@ -86,7 +88,9 @@ export function auditWrites(app: FastifyInstance) {
 
 const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
 
-/** Returns the caller, or the user name in the body of a login. Returns null if neither is known. */
+/**
+ * Returns the caller, or the user name in the body of a login. Returns null if neither is known.
+ */
 function describeCaller(request: FastifyRequest) {
   const caller: Caller | null = request.caller
   if (caller) {

@@ -7,7 +7,9 @@ import { Failure } from '../http/failures.js'
  */
 export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
 
-/** How long the captcha service may take from the request to the end of its answer, in milliseconds. */
+/**
+ * How long the captcha service may take from the request to the end of its answer, in milliseconds.
+ */
 const TIMEOUT = 5000
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024

@@ -31,8 +31,8 @@ const verify = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
  * Adds `app.jwt`, which signs tokens, and `request.verifyToken`. Tokens must be signed with HS256
- * and have an expiry date (`exp`). JWT_SECRET_PREVIOUS is the old secret while the operator replaces
- * it: tokens are still verified with it, but new ones are not signed with it.
+ * and have an expiry date (`exp`). JWT_SECRET_PREVIOUS is the old secret while the operator
+ * replaces it: tokens are still verified with it, but new ones are not signed with it.
  */
 export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
   async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {

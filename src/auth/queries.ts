@@ -45,8 +45,8 @@ export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
  * map, because they need none. `permitido` is false for them.
  *
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
- * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays. An
- * array's length would influence the plan, so PostgreSQL would plan the statement at every call.
+ * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
+ * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion | undefined)[]> {
   const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))

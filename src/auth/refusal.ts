@@ -24,7 +24,9 @@ export class AuditedFailure extends Failure {
   }
 }
 
-/** Returns the Failure `forbidden`. The audit line contains `needs`, which is what the caller lacks. */
+/**
+ * Returns the Failure `forbidden`. The audit line contains `needs`, which is what the caller lacks.
+ */
 export const forbidden = (needs: object = { administrador: true }) =>
   new AuditedFailure({ needs }, 'forbidden')
 

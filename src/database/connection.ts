@@ -47,9 +47,10 @@ interface ConnectionOptions {
  * the connection, or is a standby.
  *
  * Each connection is a postgres.js instance of its own, with one socket. An instance that loses its
- * socket opens another one. In postgres.js 3.4.9 a statement that is sent meanwhile resolves with no
- * rows, although the server has never received it (tests/pool.test.ts shows this). So `openSocket`
- * throws when postgres.js calls it again, and a connection that has lost its socket is discarded.
+ * socket opens another one. In postgres.js 3.4.9 a statement that is sent meanwhile resolves with
+ * no rows, although the server has never received it (tests/pool.test.ts shows this). So
+ * `openSocket` throws when postgres.js calls it again, and a connection that has lost its socket is
+ * discarded.
  */
 export async function openConnection(
   config: DatabaseConfig,
@@ -58,7 +59,9 @@ export async function openConnection(
 ): Promise<Connection> {
   const { url, database, tls } = config.DATABASE_URL
   let tcp: Socket | undefined
-  /** The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it. */
+  /**
+   * The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it.
+   */
   let socket: Socket | undefined
   let state: 'opening' | 'open' | 'closed' = 'opening'
 
@@ -171,8 +174,8 @@ const connectionLost = () =>
 
 /**
  * Opens one connection to the first host that is a primary. The connection has no LIMITS, because
- * migrations may take long. The caller must end it. If no host is a primary, throws an error with the
- * reason for each host.
+ * migrations may take long. The caller must end it. If no host is a primary, throws an error with
+ * the reason for each host.
  */
 export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
   const reasons: string[] = []

@@ -76,5 +76,7 @@ async function readMarks(tx: TransactionSql): Promise<Mark[]> {
 
 const formatMark = ({ version, file, checksum }: Mark) => `llavero ${version} ${file} ${checksum}`
 
-/** Returns a number above 0 if version `a` is higher than `b`. For example, 0.10.0 is above 0.9.0. */
+/**
+ * Returns a number above 0 if version `a` is higher than `b`. For example, 0.10.0 is above 0.9.0.
+ */
 const compareVersions = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

@@ -57,8 +57,8 @@ export async function findPage<Row extends { id: number }>(
 }
 
 /**
- * Returns the rows of a page and the number of pages. Each row in `found` has the number of all rows
- * of the list as `total`. If the page is empty, `found` is one row with the id null.
+ * Returns the rows of a page and the number of pages. Each row in `found` has the number of all
+ * rows of the list as `total`. If the page is empty, `found` is one row with the id null.
  */
 export function splitPage<Row extends { id: number }>(found: (Row & { total: number })[]) {
   const data: Row[] = found.filter(({ id }) => id !== null)
@@ -67,8 +67,9 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 
 /**
  * Returns the condition that a column contains the text `search`. Upper and lower case are not
- * distinguished. `%`, `_` and `\` in the text are ordinary characters. The pattern is in a subquery,
- * so that PostgreSQL folds its case once for the whole statement and not again for each row.
+ * distinguished. `%`, `_` and `\` in the text are ordinary characters. The pattern is in a
+ * subquery, so that PostgreSQL folds its case once for the whole statement and not again for each
+ * row.
  */
 export const hasText = (sql: Sql, column: Fragment, search: string) =>
   sql`fold_case(${column}) like (select fold_case(${pattern(search)}))`

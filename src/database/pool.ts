@@ -48,8 +48,8 @@ interface Task {
 
 /**
  * Returns the pool, which the caller must end. The pool opens connections when statements need
- * them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no statement
- * is queued behind another one that waits for a lock while other connections are free.
+ * them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no
+ * statement is queued behind another one that waits for a lock while other connections are free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
  * with StatementNotSent, the server has never received it. If it rejects with a PostgresError, the
@@ -243,8 +243,8 @@ const poolEnded = () => new Error('the pool has ended')
 
 /**
  * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it
- * cannot if the server sent rows before the error: the driver does not reset its row counter, so the
- * next result begins with empty entries.
+ * cannot if the server sent rows before the error: the driver does not reset its row counter, so
+ * the next result begins with empty entries.
  *
  * Before a violated constraint (class 23) or a refusal of our functions (LL401, LL403) the server
  * sends no rows, because every write is one call of a function that returns one value.

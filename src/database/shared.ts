@@ -32,12 +32,13 @@ export function shareEqual<Argument, Answer>(
 
 /**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
- * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight` of
- * these statements are in flight. The look-ups that arrive in the meantime share the next statement.
+ * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
+ * of these statements are in flight. The look-ups that arrive in the meantime share the next
+ * statement.
  *
  * `find` is called after the look-ups that it answers. So the answers contain everything that was
- * committed before any of these look-ups. If `find` rejects, all of its look-ups reject. They reject
- * with a DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
+ * committed before any of these look-ups. If `find` rejects, all of its look-ups reject. They
+ * reject with a DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
  */
 export function shareLookups<Lookup extends object, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

@@ -10,9 +10,9 @@ export type TlsMode = Config['DATABASE_URL']['tls']
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
 /**
- * Starts TLS on the TCP socket unless `mode` is `off`. Returns the socket for PostgreSQL's protocol,
- * which is the TLS socket or `tcp` itself. Throws if the server offers no TLS and `mode` is not
- * `preferred`, or if the server's certificate is not accepted.
+ * Starts TLS on the TCP socket unless `mode` is `off`. Returns the socket for PostgreSQL's
+ * protocol, which is the TLS socket or `tcp` itself. Throws if the server offers no TLS and `mode`
+ * is not `preferred`, or if the server's certificate is not accepted.
  *
  * postgres.js can start TLS itself, but it does not expose the TLS socket. openConnection listens
  * for the errors of that socket, because a TLS error on an idle connection may leave the TCP socket

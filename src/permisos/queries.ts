@@ -113,8 +113,9 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 
 /**
  * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
- * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are entries.
- * Throws `forbidden` if the profile holds more than the actor's, or if an entry would grant more.
+ * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
+ * entries. Throws `forbidden` if the profile holds more than the actor's, or if an entry would
+ * grant more.
  */
 export async function replacePermisos(
   sql: Sql,
