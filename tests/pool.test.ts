@@ -300,6 +300,23 @@ it('sends no prepared statement with DATABASE_PREPARE=false', async () => {
   expect(await sql`select name from pg_prepared_statements`).toEqual([])
 })
 
+it('closes the connection of a statement that ends while the pool waits for another connection', async () => {
+  const sql = open(2)
+  await sql`select 1`
+  const slow = failure(sql`select pg_sleep(0.5)`)
+  proxy.hold()
+  const unsent = failure(sql`select 1`)
+  await expect.poll(() => sql.usage()).toEqual({ running: 1, waiting: 1 })
+  await sql.end()
+  expect(await slow).toBe('it did not fail')
+  expect(await unsent).toContain(NOT_SENT)
+  const sessions = () => direct`
+    select from pg_stat_activity
+    where datname = current_database() and application_name = 'llavero'
+  `
+  await expect.poll(sessions).toHaveLength(0)
+})
+
 it('needs a driver instance for each connection, as postgres.js resolves statements lost in a reset', async () => {
   const clients = new Set<Socket>()
   const server = net.createServer((client) => {
