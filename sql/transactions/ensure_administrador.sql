@@ -3,8 +3,10 @@
 -- nothing. The service calls it at the start, without a session.
 --
 -- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps
--- the email. Returns {ensured: whether the user was made an administrator}. Raises a unique
--- violation if another user has the email, or has the name in different upper or lower case.
+-- the email. Returns {ensured: false} if there is an active administrator, and otherwise {ensured:
+-- true, perfil, usuario}: `perfil` and `usuario` are {id, changes} of the records that were written,
+-- and `perfil` is null if the profile existed. Raises a unique violation if another user has the
+-- email, or has the name in different upper or lower case.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
@@ -14,6 +16,9 @@ declare
   v_correo text := p_usuario ->> 'strCorreo';
   v_usuario integer;
   v_perfil integer;
+  v_nuevo jsonb;
+  v_antes jsonb;
+  v_ahora jsonb;
 begin
   perform lock_administrador();
   perform lock_usuarios();
@@ -35,6 +40,7 @@ begin
 
   perform share_modulos();
   select id into v_usuario from usuario where "strNombreUsuario" = v_nombre for no key update;
+  select usuario_data(usuario) into v_antes from usuario where id = v_usuario;
   -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
   -- could prepare one that is named ADMINISTRADOR.
   select id into v_perfil
@@ -45,19 +51,30 @@ begin
   for no key update;
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
-    returning id into v_perfil;
+    returning id, perfil_data(perfil) into v_perfil, v_nuevo;
     perform grant_all_modulos(v_perfil);
   end if;
 
   if v_usuario is null then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    values (v_nombre, v_perfil, v_hash, v_correo);
+    values (v_nombre, v_perfil, v_hash, v_correo)
+    returning usuario_data(usuario) into v_ahora;
   else
     update usuario
     set "idPerfil" = v_perfil, "strPwd" = v_hash, "idEstadoUsuario" = true,
       "versionSesion" = "versionSesion" + 1
-    where id = v_usuario;
+    where id = v_usuario
+    returning usuario_data(usuario) into v_ahora;
   end if;
-  return jsonb_build_object('ensured', true);
+  return jsonb_build_object(
+    'ensured', true,
+    'perfil', case when v_nuevo is not null then
+      jsonb_build_object('id', v_perfil, 'changes', perfil_changes(null, v_nuevo))
+    end,
+    'usuario', jsonb_build_object(
+      'id', v_ahora -> 'id',
+      'changes', usuario_changes(v_antes, v_ahora)
+    )
+  );
 end
 $$;
