@@ -86,20 +86,22 @@ require_audit_folder() {
   [[ -w $AUDIT ]] || die "the folder $PWD/$AUDIT cannot be written."
 }
 
-# keep_audit CONTAINER NAME: copies the audit lines of the container's log to a file in $AUDIT, because
+# keep_audit CONTAINER NAME: copies the audit lines of the container's log to a new file in $AUDIT, because
 # Docker deletes the log together with the container. NAME becomes part of the name of the file. Fails when
 # the log cannot be read or the file cannot be written.
 keep_audit() {
-  local driver file=$AUDIT/$2-${1:0:12}.jsonl
+  local driver file part=$AUDIT/.part
+  # An earlier file of the same container stays, because it may have lines that Docker has deleted since.
+  file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
   driver=$(docker inspect --format '{{.HostConfig.LogConfig.Type}}' "$1") || return 1
   # The other drivers send the lines to a place that Docker does not delete.
   [[ $driver == json-file || $driver == local ]] || return 0
 
-  if docker logs "$1" 2>/dev/null | { grep '"level":35,' || (($? == 1)); } >"$file.part" \
-    && chmod 600 -- "$file.part" && mv -- "$file.part" "$file"; then
+  if docker logs "$1" 2>/dev/null | { grep '"level":35,' || (($? == 1)); } >"$part" \
+    && chmod 600 -- "$part" && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
   else
-    rm -f -- "$file.part"
+    rm -f -- "$part"
     return 1
   fi
 }

@@ -177,7 +177,7 @@ it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the aud
   expect(names).toBe(
     `bruna\t${ventas}\t{"strNombreModulo":["VENTAS","ARRIENDOS"]}\n` +
       `admin\t${otro}\t{"strNombreModulo":["COMPRAS","VENTAS"]}\n` +
-      `bruna\t${otro}\t{"perfiles":2,"strNombreModulo":["VENTAS",null]}\n`,
+      `bruna\t${otro}\t{"perfiles":1,"strNombreModulo":["VENTAS",null]}\n`,
   )
   expect(profile).toBe(`admin\t${carlos}\n`)
   expect(deletion).toBe('bruna\t127.0.0.1\n')
