@@ -55,8 +55,8 @@ interface Stored {
 
 const { sql, call, login, adminToken, readLog } = await testApp()
 
-/** Returns the next value of a sequence of pseudo-random whole numbers from 0 to `limit` - 1. */
 let state = SEED
+/** Returns a pseudo-random whole number from 0 to `limit` - 1. Each run has the same numbers. */
 function random(limit: number) {
   // These are the constants of a linear congruential generator of 32 bits.
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -218,7 +218,7 @@ const KINDS: ((some: Ids) => Write)[] = [
   ({ perfil }) => ['DELETE', `perfil/${perfil}`],
   () => ['POST', 'modulo', { strNombreModulo: newName('MODULO') }],
   ({ modulo }) => ['PUT', `modulo/${modulo}`, { strNombreModulo: newName('MODULO') }],
-  // Two modules exchange a name in this way, or the new name is refused because it is taken.
+  // Often another module has the name already. Then the write is refused.
   ({ modulo }) => ['PUT', `modulo/${modulo}`, { strNombreModulo: 'EL MISMO' }],
   ({ modulo }) => ['DELETE', `modulo/${modulo}`],
   ({ perfil }) => ['POST', 'usuario', nuevo(newName('usuario'), perfil)],
@@ -237,7 +237,10 @@ const nuevo = (nombre: string, idPerfil: number) =>
     ...(random(3) === 0 && { imagenBase64: PNG }),
   })
 
-/** Returns the ids of one record of each kind. The two administrators and their profile are spared. */
+/**
+ * Returns the id of one record of each kind, sometimes an unknown one. The two administrators and their
+ * profile are never chosen, so that the two can continue to write.
+ */
 async function someIds(): Promise<Ids> {
   const [rows] = await sql`
     select array(select id from perfil where id > 1 order by id) as perfil,
@@ -254,7 +257,7 @@ async function someIds(): Promise<Ids> {
   }
 }
 
-/** The lines of the day, what was stored after each write, and the answers by outcome. */
+/** For each write: what was stored after it, and how many lines the audit had then. */
 const snapshots: { length: number; stored: Stored }[] = []
 
 beforeAll(async () => {
