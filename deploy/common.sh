@@ -11,6 +11,10 @@ cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 readonly REPLICAS=(app1 app2)
 # How long a replica may take until it is ready, in seconds.
 readonly PATIENCE=${LLAVERO_WAIT:-60}
+# The name of the database sessions of this script.
+readonly SESSION=$script-$$
+# The folder for the audit of removed containers.
+readonly AUDIT=audit
 
 # say TEXT...: prints a line for the operator.
 say() { printf '%s\n' "$*"; }
@@ -76,6 +80,41 @@ take_turn() {
   flock --nonblock 9 || die 'another script of deploy/ is running.'
 }
 
+# require_audit_folder: ends the script when the audit of removed containers could not be kept.
+require_audit_folder() {
+  [[ -d $AUDIT ]] || mkdir -m 700 -- "$AUDIT" 2>/dev/null || die "the folder $PWD/$AUDIT cannot be created."
+  [[ -w $AUDIT ]] || die "the folder $PWD/$AUDIT cannot be written."
+}
+
+# keep_audit CONTAINER NAME: copies the audit lines of the container's log to a new file in $AUDIT, because
+# Docker deletes the log together with the container. NAME becomes part of the name of the file. Fails when
+# the log cannot be read or the file cannot be written.
+keep_audit() {
+  local driver file part=$AUDIT/.part
+  # An earlier file of the same container stays, because it may have lines that Docker has deleted since.
+  file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
+  driver=$(docker inspect --format '{{.HostConfig.LogConfig.Type}}' "$1") || return 1
+  # The other drivers send the lines to a place that Docker does not delete.
+  [[ $driver == json-file || $driver == local ]] || return 0
+
+  if docker logs "$1" 2>/dev/null | { grep '"level":35,' || (($? == 1)); } >"$part" \
+    && chmod 600 -- "$part" && mv -- "$part" "$file"; then
+    [[ -s $file ]] || rm -- "$file"
+  else
+    rm -f -- "$part"
+    return 1
+  fi
+}
+
+# keep_audit_of REPLICA: calls keep_audit for each container of the replica, also for stopped ones.
+keep_audit_of() {
+  local ids id
+  ids=$(compose ps --all --quiet "$1") || return 1
+  for id in $ids; do
+    keep_audit "$id" "$1" || return 1
+  done
+}
+
 # require_database: ends the script when the database does not answer.
 require_database() {
   in_database pg_isready --quiet --host=127.0.0.1 --username=llavero </dev/null 2>/dev/null \
@@ -83,7 +122,14 @@ require_database() {
 }
 
 # in_database COMMAND...: runs a command in the container of the database.
-in_database() { compose exec -T db "$@"; }
+in_database() { compose exec -T -e PGAPPNAME="$SESSION" db "$@"; }
+
+# end_statements: ends the statements of this script that are still running in the database. When the script
+# is interrupted, a command in the container continues.
+end_statements() {
+  query postgres "select pg_terminate_backend(pid, 5000) from pg_stat_activity
+    where application_name = '$SESSION' and pid <> pg_backend_pid()" >/dev/null 2>&1
+}
 
 # query DATABASE SQL: executes a statement and prints its rows, one per line.
 query() {
@@ -123,10 +169,20 @@ wait_until_ready() {
   done
 }
 
-# replace_replica REPLICA: creates its container again from the image, compose.yaml and .env, and waits
-# until it is ready. Fails when it does not become ready.
+# replace_replica REPLICA: stops the replica and keeps its audit. Then creates its container again from the
+# image, compose.yaml and .env, and waits until it is ready. Fails when it does not become ready.
 replace_replica() {
   say "Replacing $1."
+  if ! compose stop "$1" >/dev/null 2>"$notes"; then
+    cat -- "$notes" >&2
+    return 1
+  fi
+  if ! keep_audit_of "$1" 2>"$notes"; then
+    cat -- "$notes" >&2
+    say "The audit of $1 could not be copied to $PWD/$AUDIT, so $1 is not replaced but started again." >&2
+    compose start "$1" >/dev/null 2>&1 || say "$1 could not be started: docker compose start $1" >&2
+    return 1
+  fi
   if ! compose up --detach --no-deps --force-recreate "$1" >/dev/null 2>"$notes"; then
     cat -- "$notes" >&2
     return 1
@@ -138,22 +194,29 @@ replace_replica() {
 
 # replace_all: replaces the replicas one after the other, beginning with those that are not ready.
 # Fails at the first one that does not become ready, and does not replace the remaining ones.
+# While it works, and after it has failed, the variable `replacing` is set.
+replacing=
 replace_all() {
   local replica ready=() broken=()
+  replacing=true
   for replica in "${REPLICAS[@]}"; do
     if is_ready "$replica"; then ready+=("$replica"); else broken+=("$replica"); fi
   done
   for replica in "${broken[@]}" "${ready[@]}"; do
-    if ! replace_replica "$replica"; then
-      say_who_serves >&2
-      return 1
-    fi
+    replace_replica "$replica" || return 1
   done
+  replacing=
 }
 
-# say_who_serves: prints for each replica whether it is ready.
+# say_who_serves: prints for each replica whether it is ready, unless replace_all has not begun or has
+# succeeded.
 say_who_serves() {
   local replica
+  [[ $replacing ]] || return 0
+  if ! docker version >/dev/null 2>&1; then
+    say 'The Docker engine does not answer, so it is not known which replica serves.'
+    return 0
+  fi
   for replica in "${REPLICAS[@]}"; do
     if is_ready "$replica"; then say "$replica is ready and serves."; else say "$replica does not serve."; fi
   done
@@ -164,13 +227,21 @@ notes=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
 
 # `at_end` is called with the exit status when the script ends. A script may define it again.
 at_end() { :; }
+# A signal may come while the output of a function goes elsewhere, so `finish` needs the script's own.
+exec 7>&1 8>&2
 finish() {
   local status=$?
+  exec >&7 2>&8
+  # Neither another signal nor a terminal that is gone may keep `at_end` from undoing changes.
+  trap '' HUP INT PIPE TERM
+  set +e
   at_end "$status"
   rm -f -- "$notes"
 }
 trap finish EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
 # --- The keys in .env ------------------------------------------------------------------------------
@@ -191,18 +262,24 @@ key() { sed -n "s/^$1=//p" .env | tail -n 1; }
 new_key() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
 # write_keys SECRET PREVIOUS: writes both keys into .env in one step. If PREVIOUS is empty, its line becomes
-# a comment.
+# a comment. If it fails, .env is as it was.
 write_keys() {
   local file
   file=$(readlink -f .env)
+  if new_env "$file" "$1" "$2" && mv -- "$file.new" "$file"; then return 0; fi
+  rm -f -- "$file.new"
+  return 1
+}
+
+# new_env FILE SECRET PREVIOUS: writes a copy of FILE with both keys to FILE.new.
+new_env() {
   # Copying first keeps the owner and the mode of the file.
-  cp -p -- "$file" "$file.new" || return 1
-  SECRET=$1 PREVIOUS=$2 awk '
+  cp -p -- "$1" "$1.new" || return 1
+  SECRET=$2 PREVIOUS=$3 awk '
     BEGIN { previous = (ENVIRON["PREVIOUS"] == "" ? "#" : "") "JWT_SECRET_PREVIOUS=" ENVIRON["PREVIOUS"] }
     /^JWT_SECRET=/ { print "JWT_SECRET=" ENVIRON["SECRET"]; next }
     /^#?JWT_SECRET_PREVIOUS=/ { if (!written++) print previous; next }
     { print }
     END { if (!written) print previous }
-  ' "$file" >"$file.new" || return 1
-  mv -- "$file.new" "$file"
+  ' "$1" >"$1.new"
 }

@@ -20,6 +20,14 @@ const ensure = (changes: object = {}) => {
   })
 }
 
+/** Returns the lines of the log that have the level of the audit. */
+const auditLines = () =>
+  readLog()
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text))
+    .filter(({ level }) => level === 35)
+
 /** Reads the rows of all tables that ADMIN_* may change. */
 async function contents() {
   const [row] = await sql`
@@ -52,9 +60,24 @@ describe('the administrator of ADMIN_*', () => {
       ],
       permisos: [1, 2, 3, 4].map((idModulo) => ({ idPerfil: 1, idModulo, ...ALL })),
     })
-    expect(readLog()).toMatch(
-      /"level":35,.*"strNombreUsuario":"raiz","msg":"administrator set up from ADMIN_\*, as none was active"/,
-    )
+    expect(auditLines().slice(-2)).toMatchObject([
+      {
+        msg: 'administrator profile created from ADMIN_*',
+        target: 1,
+        changes: { strNombrePerfil: [null, 'ADMINISTRADOR'], bitAdministrador: [null, true] },
+      },
+      {
+        msg: 'administrator set up from ADMIN_*, as none was active',
+        strNombreUsuario: 'raiz',
+        target: 1,
+        changes: {
+          strNombreUsuario: [null, 'raiz'],
+          idPerfil: [null, 1],
+          idEstadoUsuario: [null, true],
+          changed: ['strPwd', 'strCorreo'],
+        },
+      },
+    ])
   })
 
   it('is the existing user of that name, who gets the oldest administrator profile', async () => {
@@ -86,6 +109,10 @@ describe('the administrator of ADMIN_*', () => {
       ],
     }
     expect(await contents()).toEqual(taken)
+    expect(auditLines().at(-1)).toMatchObject({
+      target: 2,
+      changes: { idPerfil: [1, 2], idEstadoUsuario: [false, true], changed: ['strPwd'] },
+    })
     const credentials = { ...ADMIN, captchaToken: 'humano' }
     const { body } = await call('POST', '/api/auth/login', credentials, { token: null })
     expect(body.user).toMatchObject({ id: 2, idPerfil: 2, correo: 'propio@ejemplo.com' })

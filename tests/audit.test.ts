@@ -358,6 +358,7 @@ it('LOG_LEVEL=audit logs the audit lines but not the request lines', async () =>
     .map((text): Line => JSON.parse(text))
   // testApp sets up an administrator, who logs in.
   expect(lines.map(({ msg, route }) => [msg, route])).toEqual([
+    ['administrator profile created from ADMIN_*', undefined],
     ['administrator set up from ADMIN_*, as none was active', undefined],
     ['audit', '/api/auth/login'],
     ['audit', '/api/modulo'],

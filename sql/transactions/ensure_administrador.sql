@@ -4,7 +4,11 @@
 -- calls this function when it starts, so there is no caller.
 --
 -- Takes {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. A user who exists already
--- keeps the stored email. Returns {ensured}, which is true if the user was made an administrator.
+-- keeps the stored email.
+--
+-- Returns {ensured: false} if there is an active administrator, and else {ensured: true, perfil,
+-- usuario}. `perfil` and `usuario` are {id, changes} of the records that were written. `perfil` is
+-- null if the profile existed already.
 --
 -- Acquires lock_administrador, because several replicas may start together. Acquires lock_usuarios,
 -- so that nobody activates another administrator meanwhile. Acquires share_modulos, because a new
@@ -21,6 +25,9 @@ declare
   v_correo text := p_usuario ->> 'strCorreo';
   v_usuario integer;
   v_perfil integer;
+  v_nuevo jsonb;
+  v_antes jsonb;
+  v_ahora jsonb;
 begin
   perform lock_administrador();
   perform lock_usuarios();
@@ -48,6 +55,9 @@ begin
   from usuario
   where "strNombreUsuario" = v_nombre
   for no key update;
+  select usuario_data(usuario) into v_antes
+  from usuario
+  where id = v_usuario;
 
   -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
   -- could add one with the name ADMINISTRADOR, and the user would get its permissions.
@@ -60,13 +70,15 @@ begin
   if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador")
     values ('ADMINISTRADOR', true)
-    returning id into v_perfil;
+    returning id, perfil_data(perfil)
+    into v_perfil, v_nuevo;
     perform grant_all_modulos(v_perfil);
   end if;
 
   if v_usuario is null then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    values (v_nombre, v_perfil, v_hash, v_correo);
+    values (v_nombre, v_perfil, v_hash, v_correo)
+    returning usuario_data(usuario) into v_ahora;
   else
     update usuario
     set
@@ -74,8 +86,18 @@ begin
       "strPwd" = v_hash,
       "idEstadoUsuario" = true,
       "versionSesion" = "versionSesion" + 1
-    where id = v_usuario;
+    where id = v_usuario
+    returning usuario_data(usuario) into v_ahora;
   end if;
-  return jsonb_build_object('ensured', true);
+  return jsonb_build_object(
+    'ensured', true,
+    'perfil', case when v_nuevo is not null then
+      jsonb_build_object('id', v_perfil, 'changes', perfil_changes(null, v_nuevo))
+    end,
+    'usuario', jsonb_build_object(
+      'id', v_ahora -> 'id',
+      'changes', usuario_changes(v_antes, v_ahora)
+    )
+  );
 end
 $$;

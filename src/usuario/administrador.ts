@@ -1,7 +1,19 @@
 import type { FastifyInstance } from 'fastify'
+import type { Changes } from '../auth/audit.js'
 import { type Config, ConfigError } from '../config.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
+
+/** A record that ensure_administrador() has written, for the log. */
+interface WrittenRecord {
+  id: number
+  changes: Changes
+}
+
+/** The result of ensure_administrador(). `perfil` is null if the profile existed. */
+type Ensured =
+  | { ensured: false }
+  | { ensured: true; perfil: WrittenRecord | null; usuario: WrittenRecord }
 
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
@@ -32,7 +44,7 @@ export async function ensureAdministrador(
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const [row] = await sql<[{ answer: { ensured: boolean } }]>`
+  const [row] = await sql<[{ answer: Ensured }]>`
     select ensure_administrador(${sql.json(usuario)}) as answer
   `
     .catch(onCorreo)
@@ -41,10 +53,20 @@ export async function ensureAdministrador(
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
 
-  if (row.answer.ensured) {
-    const who = { strNombreUsuario: ADMIN_USERNAME }
-    log.audit(who, 'administrator set up from ADMIN_*, as none was active')
-  } else {
-    log.info('an active administrator exists: ADMIN_* is ignored')
+  if (row.answer.ensured) auditSetup(log, ADMIN_USERNAME, row.answer)
+  else log.info('an active administrator exists: ADMIN_* is ignored')
+}
+
+/** Logs a line for the profile, if it is new, and one for the user, with the keys of an audit line. */
+function auditSetup(
+  log: FastifyInstance['log'],
+  strNombreUsuario: string,
+  { perfil, usuario }: Extract<Ensured, { ensured: true }>,
+) {
+  if (perfil) {
+    const line = { target: perfil.id, changes: perfil.changes }
+    log.audit(line, 'administrator profile created from ADMIN_*')
   }
+  const line = { strNombreUsuario, target: usuario.id, changes: usuario.changes }
+  log.audit(line, 'administrator set up from ADMIN_*, as none was active')
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -131,18 +131,22 @@ async function sendAuditedWrites({ call }: Service) {
   await write(admin, 'POST', 'permisos/guardar-matriz', matrix())
   await write(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
 
+  await write(bruna, 'PUT', `modulo/${ventas.id}`, { strNombreModulo: 'ARRIENDOS' })
+  await write(admin, 'PUT', `modulo/${otro.id}`, { strNombreModulo: 'VENTAS' })
+  await write(bruna, 'DELETE', `modulo/${otro.id}`)
+
   const carlos = await write(admin, 'POST', 'usuario', usuario('carlos', 7))
   await login('carlos', 'otra clave')
   await login('carlos', 'una clave larga', 'rechazar')
   await write(bruna, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: true })
   await write(admin, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: false })
   await write(bruna, 'DELETE', `usuario/${carlos.id}`)
-  return { carlos: carlos.id }
+  return { carlos: carlos.id, ventas: ventas.id, otro: otro.id }
 }
 
 it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the audit', async () => {
   const service = await startSample()
-  const { carlos } = await sendAuditedWrites(service)
+  const { carlos, ventas, otro } = await sendAuditedWrites(service)
   const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
   const commands = (operating?.fences ?? [])
     .map(({ text }) => text)
@@ -154,7 +158,12 @@ it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the aud
     .replace(DOCUMENTED_DAY, today)
 
   const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
-  await writeFile(join(cwd, 'service.log'), service.readLog())
+  // Half of the lines come from the folder of removed containers, and one of them is also in the log.
+  const lines = service.readLog().split('\n')
+  const half = Math.floor(lines.length / 2)
+  await mkdir(join(cwd, 'audit'))
+  await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
+  await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
   const options = { cwd, timeout: 60_000 }
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], options)
   await rm(cwd, { recursive: true })
@@ -162,15 +171,22 @@ it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the aud
   // Every line begins with the time.
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
   const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
-  const [, grants, administrator, profile, deletion, logins, day = ''] = answers
+  const [, grants, administrator, names, profile, deletion, logins, day = ''] = answers
   expect(grants).toBe('bruna\tPOST\t/api/permisos\nadmin\tPOST\t/api/permisos/guardar-matriz\n')
   expect(administrator).toBe('bruna\tPUT\t/api/perfil/:id\n')
+  expect(names).toBe(
+    `bruna\t${ventas}\t{"strNombreModulo":["VENTAS","ARRIENDOS"]}\n` +
+      `admin\t${otro}\t{"strNombreModulo":["COMPRAS","VENTAS"]}\n` +
+      `bruna\t${otro}\t{"perfiles":1,"strNombreModulo":["VENTAS",null]}\n`,
+  )
   expect(profile).toBe(`admin\t${carlos}\n`)
   expect(deletion).toBe('bruna\t127.0.0.1\n')
   expect(logins).toBe('127.0.0.1\tpassword\n127.0.0.1\tcaptcha\n')
   expect(day.split('\n').map((line) => line.split('\t').slice(0, 2).join(' '))).toEqual([
     'POST /api/auth/login',
     'POST /api/permisos',
+    'PUT /api/modulo/:id',
+    'DELETE /api/modulo/:id',
     'PUT /api/perfil/:id',
     'DELETE /api/usuario/:id',
     '',
