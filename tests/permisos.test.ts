@@ -121,3 +121,31 @@ describe('POST /api/permisos/guardar-matriz', () => {
     },
   )
 })
+
+describe('10,000 records of one profile', () => {
+  it.each(['a matrix', 'the administrator flag'])(
+    'are written by %s although the modules were added a moment ago',
+    async (writer) => {
+      const { call, sql } = await testApp()
+      const save = (idPerfil: number, permisos: object[]) =>
+        call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos })
+      await call('POST', '/api/perfil', { strNombrePerfil: 'Ventas' })
+      // The connection keeps the plans that it has used a few times, and there are four modules yet.
+      for (let n = 0; n < 10; n++) await save(2, [{ idModulo: 1 }, { idModulo: 2 }])
+      await sql`
+        insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 9996) n
+      `
+
+      const permisos = await sql`select id as "idModulo", true as "bitEditar" from modulo`
+      const perfil = { strNombrePerfil: 'Ventas', bitAdministrador: true }
+      const answer = await (writer === 'a matrix'
+        ? save(2, permisos)
+        : call('PUT', '/api/perfil/2', perfil))
+      expect(answer).toMatchObject({ status: 200, body: { success: true } })
+      const [row] = await sql`
+        select count(*)::integer from permisos_perfil where "idPerfil" = 2 and "bitEditar"
+      `
+      expect(row?.count).toBe(10_000)
+    },
+  )
+})

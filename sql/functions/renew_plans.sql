@@ -1,0 +1,15 @@
+-- Makes PostgreSQL plan the statements of this connection again if the transaction is about to write
+-- more than 1,000 permission records. Smaller writes keep their plans.
+--
+-- PostgreSQL checks the two foreign keys of each record with a plan that the connection keeps. A plan
+-- from a time when `modulo` had one page reads the whole table. If the table has grown since, and has
+-- not been analysed yet, 10,000 checks with the old plan exceed the `statement_timeout`.
+create or replace function renew_plans(p_permisos bigint) returns void
+language plpgsql
+as $$
+begin
+  if p_permisos > 1000 then
+    discard plans;
+  end if;
+end
+$$;
