@@ -10,10 +10,24 @@ const FIRST_ID = 1_000_000_001
  * No two examples change the same row, so that all of them succeed in any order.
  */
 export const EXAMPLE_IDS = {
-  usuario: { edited: FIRST_ID, deleted: FIRST_ID + 1 },
-  perfil: { edited: FIRST_ID, replaced: FIRST_ID + 1, deleted: FIRST_ID + 2 },
-  modulo: { edited: FIRST_ID, granted: FIRST_ID + 1, deleted: FIRST_ID + 2 },
-  permiso: { edited: FIRST_ID, deleted: FIRST_ID + 1 },
+  usuario: {
+    edited: FIRST_ID,
+    deleted: FIRST_ID + 1,
+  },
+  perfil: {
+    edited: FIRST_ID,
+    replaced: FIRST_ID + 1,
+    deleted: FIRST_ID + 2,
+  },
+  modulo: {
+    edited: FIRST_ID,
+    granted: FIRST_ID + 1,
+    deleted: FIRST_ID + 2,
+  },
+  permiso: {
+    edited: FIRST_ID,
+    deleted: FIRST_ID + 1,
+  },
 }
 
 const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
@@ -26,7 +40,11 @@ const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
 export const EXAMPLES: RequestExamples = {
   // These are the credentials of the administrator that `npm run dev` creates.
   login: {
-    body: { strNombreUsuario: 'admin', strPwd: 'llavero-admin', captchaToken: 'token del widget' },
+    body: {
+      strNombreUsuario: 'admin',
+      strPwd: 'llavero-admin',
+      captchaToken: 'token del widget',
+    },
   },
 
   getUsuario: { params: { id: usuario.edited } },
@@ -52,15 +70,28 @@ export const EXAMPLES: RequestExamples = {
   },
   deleteUsuario: { params: { id: usuario.deleted } },
 
-  createPerfil: { body: { strNombrePerfil: 'Recursos humanos', bitAdministrador: false } },
+  createPerfil: {
+    body: {
+      strNombrePerfil: 'Recursos humanos',
+      bitAdministrador: false,
+    },
+  },
   updatePerfil: {
     params: { id: perfil.edited },
-    body: { strNombrePerfil: 'Atención al cliente', bitAdministrador: false },
+    body: {
+      strNombrePerfil: 'Atención al cliente',
+      bitAdministrador: false,
+    },
   },
   deletePerfil: { params: { id: perfil.deleted } },
 
-  createModulo: { body: { strNombreModulo: `Biblioteca ${PLACEHOLDER}` } },
-  updateModulo: { params: { id: modulo.edited }, body: { strNombreModulo: 'Archivo general' } },
+  createModulo: {
+    body: { strNombreModulo: `Biblioteca ${PLACEHOLDER}` },
+  },
+  updateModulo: {
+    params: { id: modulo.edited },
+    body: { strNombreModulo: 'Archivo general' },
+  },
   deleteModulo: { params: { id: modulo.deleted } },
 
   // A profile has at most one record for each module, so this example is refused the second time.
@@ -74,7 +105,12 @@ export const EXAMPLES: RequestExamples = {
   },
   updatePermiso: {
     params: { id: permiso.edited },
-    body: { idPerfil: perfil.edited, idModulo: modulo.edited, bitConsulta: true, bitEditar: true },
+    body: {
+      idPerfil: perfil.edited,
+      idModulo: modulo.edited,
+      bitConsulta: true,
+      bitEditar: true,
+    },
   },
   deletePermiso: { params: { id: permiso.deleted } },
   getMisPermisos: { params: { idPerfil: perfil.edited } },
@@ -83,8 +119,15 @@ export const EXAMPLES: RequestExamples = {
     body: {
       idPerfil: perfil.replaced,
       permisos: [
-        { idModulo: modulo.edited, bitConsulta: true, bitDetalle: true },
-        { idModulo: modulo.granted, bitConsulta: true },
+        {
+          idModulo: modulo.edited,
+          bitConsulta: true,
+          bitDetalle: true,
+        },
+        {
+          idModulo: modulo.granted,
+          bitConsulta: true,
+        },
       ],
     },
   },

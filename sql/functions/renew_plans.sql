@@ -1,9 +1,11 @@
--- Makes PostgreSQL plan the statements of this connection again if the transaction is about to write
--- more than 1,000 permission records. Smaller writes keep their plans.
+-- Discards the plans that this connection keeps, if the transaction is about to write more than 1,000
+-- permission records. Takes the number of these records. Smaller writes keep their plans.
+--
+-- Acquires no locks.
 --
 -- PostgreSQL checks the two foreign keys of each record with a plan that the connection keeps. A plan
--- from a time when `modulo` had one page reads the whole table. If the table has grown since, and has
--- not been analysed yet, 10,000 checks with the old plan exceed the `statement_timeout`.
+-- from a time when `modulo` had one page reads the whole table. If the table has grown since then and
+-- has not been analysed yet, 10,000 checks with the old plan exceed the `statement_timeout`.
 create or replace function renew_plans(p_permisos bigint) returns void
 language plpgsql
 as $$

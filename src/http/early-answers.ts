@@ -1,4 +1,4 @@
-import { finished } from 'node:stream/promises'
+import { finished } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 /**
@@ -14,14 +14,14 @@ const MAX_DISCARDED = 512 * 1024 * 1024
  * more than MAX_DISCARDED bytes, the connection is closed without an answer.
  */
 export function answerAfterBody(app: FastifyInstance) {
-  app.addHook('onSend', async ({ raw }) => {
-    if (raw.complete) return
+  app.addHook('onSend', ({ raw }, _reply, _payload, done) => {
+    if (raw.complete) return done()
     let discarded = 0
     raw.on('data', (piece: Buffer) => {
       discarded += piece.length
       if (discarded > MAX_DISCARDED) raw.destroy()
     })
-    // This rejects when the connection has been closed. Nobody waits for the answer in that case.
-    await finished(raw.resume(), { writable: false }).catch(() => {})
+    // An error means that the connection has been closed. Nobody waits for the answer in that case.
+    finished(raw.resume(), { writable: false }, () => done())
   })
 }

@@ -57,6 +57,8 @@ function nameOf(uses: [Use, ...Use[]], taken: object) {
   const features = new Set(uses.map((use) => use.operation.tags[0]))
   const common = `Comun${status}`
   if (features.size > 1 && !(common in taken)) return common
+
   const { operationId } = operation
-  return operationId.charAt(0).toUpperCase() + operationId.slice(1) + status
+  const initial = operationId.charAt(0).toUpperCase()
+  return `${initial}${operationId.slice(1)}${status}`
 }
