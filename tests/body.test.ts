@@ -33,7 +33,7 @@ interface Sent {
 }
 
 /** Sends all of `body` even when the answer comes earlier, as ordinary clients do. */
-async function send(method: string, path: string, body: string, sent: Sent = {}) {
+async function send(method: string, path: string, body: string | Buffer, sent: Sent = {}) {
   const { chunked = false, session = true, type = 'application/json' } = sent
   const request = httpRequest(address + path, {
     method,
@@ -72,6 +72,8 @@ const WITHOUT_FIELDS = [
 const NO_JSON = [
   ...['{', '{"a":1,}', "{'a':1}", 'nulo', '{"a":1}{"b":2}', '\0', '{"a":"\n"}', '{"a":NaN}'],
   '['.repeat(5000),
+  // Clients that do not encode their text in UTF-8 send such bytes.
+  Buffer.from('{"strNombreModulo":"ñandú"}', 'latin1'),
 ]
 const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
 
@@ -140,6 +142,25 @@ describe('a large body', () => {
     const tooLarge = path === '/api/usuario' ? IMAGE_TOO_LARGE : TOO_LARGE
     expect(await send(method, path, large(limit))).not.toEqual(tooLarge)
     expect(await send(method, path, large(limit + 1))).toEqual(tooLarge)
+  })
+
+  it('is read and discarded up to 512 MiB, and then its connection is closed', async () => {
+    const piece = Buffer.alloc(MIB, ' ')
+    const client = connect(Number(new URL(address).port), '127.0.0.1')
+    const closed = new Promise((done) => client.on('close', done))
+    client.on('error', () => {})
+    client.write(
+      `PUT /api/perfil/1 HTTP/1.1\r\nHost: x\r\nCookie: ${cookie}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${600 * MIB}\r\n\r\n`,
+    )
+    let sent = 0
+    while (sent < 600 && !client.destroyed) {
+      await new Promise((done) => client.write(piece, done))
+      sent += 1
+    }
+    await closed
+    expect(sent).toBeGreaterThanOrEqual(512)
+    expect(sent).toBeLessThan(600)
   })
 
   it('of 40 MiB does not keep the service from answering the next request', async () => {

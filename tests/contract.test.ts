@@ -275,8 +275,31 @@ const NO_IMAGES = [
   `data:image/a;c=${'d'.repeat(21)};base64,AAAA`,
 ]
 
+const firstInvalidField = (change: Json, message: string) =>
+  rule(
+    'answers for the first invalid field in the order of the contract',
+    [change],
+    statusFailure(400, message),
+  )
+
+const BAD_LAST_FIELDS = { strNumeroCelular: 5, idEstadoUsuario: 'x', imagenBase64: 'x' }
+
 /** The rules that the two user endpoints share. */
 const USUARIO_RULES: Rule[] = [
+  firstInvalidField(
+    { strNombreUsuario: '', idPerfil: '', ...BAD_LAST_FIELDS },
+    'El campo strNombreUsuario es obligatorio',
+  ),
+  firstInvalidField(
+    { idPerfil: '', strCorreo: '', ...BAD_LAST_FIELDS },
+    'El campo idPerfil es obligatorio',
+  ),
+  firstInvalidField({ strCorreo: '', ...BAD_LAST_FIELDS }, 'El campo strCorreo es obligatorio'),
+  firstInvalidField(BAD_LAST_FIELDS, 'El campo strNumeroCelular debe ser texto'),
+  firstInvalidField(
+    { idEstadoUsuario: 'x', imagenBase64: 'x' },
+    'El campo idEstadoUsuario debe ser booleano',
+  ),
   required('strNombreUsuario', [...MISSING, ' \t']),
   mustBeText('strNombreUsuario'),
   mustHaveAllowedCharacters('strNombreUsuario', [
@@ -347,6 +370,11 @@ const USUARIO_RULES: Rule[] = [
     'answers 500 when another user has the name, in upper or lower case',
     withField('strNombreUsuario', ['eva', 'EVA']),
     statusFailure(500, 'El nombre de usuario ya está registrado'),
+  ),
+  rule(
+    'names the email address when another user has both the address and the name',
+    [{ strNombreUsuario: 'eva', strCorreo: EVA.strCorreo }],
+    statusFailure(500, 'El correo electrónico ya está registrado'),
   ),
 ]
 
@@ -906,7 +934,11 @@ const CONTRACT = {
       ],
       'accepts a password of 72 bytes': [{ strPwd: 'ñ'.repeat(36) }],
     },
-    rules: [...USUARIO_RULES, required('strPwd')],
+    rules: [
+      ...USUARIO_RULES,
+      required('strPwd'),
+      firstInvalidField({ strPwd: '', strCorreo: '' }, 'El campo strPwd es obligatorio'),
+    ],
   },
 
   'PUT /api/usuario/:id': {
@@ -953,6 +985,10 @@ const CONTRACT = {
       ),
       ...USUARIO_RULES,
       required('idEstadoUsuario', [undefined, null]),
+      firstInvalidField(
+        { idEstadoUsuario: null, strPwd: 5 },
+        'El campo idEstadoUsuario es obligatorio',
+      ),
       rule(
         'validates the body before it looks for the user',
         [['/api/usuario/999', { strCorreo: 'ana' }]],
@@ -1150,12 +1186,9 @@ describe('the session', () => {
       const want: Record<string, Answer> = {}
       for (const [kind, token] of Object.entries(INVALID)) {
         got[`${kind} in the cookie`] = await send(name, {}, { token })
-        got[`${kind} as Bearer`] = await send(
-          name,
-          {},
-          // A Bearer token takes precedence over the cookie, unless it is empty.
-          { headers: bearer(token ?? ''), token: token ? jwt() : null },
-        )
+        // A Bearer token takes precedence over the cookie, even if it is empty.
+        const options = { headers: bearer(token ?? ''), token: jwt() }
+        got[`${kind} as Bearer`] = await send(name, {}, options)
         want[`${kind} in the cookie`] = UNAUTHENTICATED
         want[`${kind} as Bearer`] = UNAUTHENTICATED
       }

@@ -121,3 +121,41 @@ describe('POST /api/permisos/guardar-matriz', () => {
     },
   )
 })
+
+describe('10,000 records of one profile', () => {
+  it.each(['a matrix', 'the administrator flag'])(
+    'are written by %s without a scan of all modules for each record',
+    async (writer) => {
+      const { app, call, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
+      const save = (idPerfil: number, permisos: object[]) =>
+        call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos })
+      const countScans = async () => {
+        // The service has one connection here, which reports its own statistics now.
+        await app.sql`select pg_stat_force_next_flush()`
+        const [row] = await sql`
+          select seq_scan::integer from pg_stat_user_tables where relname = 'modulo'
+        `
+        return row?.seq_scan as number
+      }
+      await call('POST', '/api/perfil', { strNombrePerfil: 'Ventas' })
+      // A connection keeps the plans that it has used a few times, and there are four modules yet.
+      for (let n = 0; n < 10; n++) await save(2, [{ idModulo: 1 }, { idModulo: 2 }])
+      await sql`
+        insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 9996) n
+      `
+
+      const scans = await countScans()
+      const permisos = await sql`select id as "idModulo", true as "bitEditar" from modulo`
+      const perfil = { strNombrePerfil: 'Ventas', bitAdministrador: true }
+      const answer = await (writer === 'a matrix'
+        ? save(2, permisos)
+        : call('PUT', '/api/perfil/2', perfil))
+      expect(answer).toMatchObject({ status: 200, body: { success: true } })
+      const [row] = await sql`
+        select count(*)::integer from permisos_perfil where "idPerfil" = 2 and "bitEditar"
+      `
+      expect(row?.count).toBe(10_000)
+      expect((await countScans()) - scans).toBeLessThan(1000)
+    },
+  )
+})

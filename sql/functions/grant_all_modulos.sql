@@ -6,6 +6,8 @@
 create or replace function grant_all_modulos(p_id_perfil integer) returns void
 language sql
 as $$
+  select renew_plans(count(*)) from modulo;
+
   insert into permisos_perfil (
     "idPerfil",
     "idModulo",

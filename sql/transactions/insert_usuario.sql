@@ -15,6 +15,7 @@ declare
 begin
   perform lock_usuarios();
   perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
+  perform refuse_taken_correo(null, p_usuario ->> 'strCorreo');
 
   insert into usuario (
     "strNombreUsuario",

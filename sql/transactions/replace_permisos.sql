@@ -49,6 +49,8 @@ begin
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 
+  perform renew_plans(cardinality(v_permisos));
+
   with borrados as (
     delete from permisos_perfil
     where "idPerfil" = p_id_perfil

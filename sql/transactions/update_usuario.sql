@@ -41,6 +41,7 @@ begin
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
+  perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
 
   update usuario
   set

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from './failures.js'
@@ -16,7 +17,7 @@ const MAX_VALUES = 1000
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and has more than MAX_VALUES values
- * - `noJson` when the body is not valid JSON
+ * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
  */
 export function parseJsonBodies(app: FastifyInstance) {
@@ -35,6 +36,8 @@ async function parseBody(request: FastifyRequest, payload: Readable) {
   // the same total size are parsed quickly.
   const isSlowToParse = body.length > FREE_SIZE && estimateValues(body) > MAX_VALUES
   if (isSlowToParse) throw new Failure('tooLarge')
+  // `toString` would replace each byte that is not UTF-8, and the altered text would be stored.
+  if (!isUtf8(body)) throw new Failure('noJson')
 
   try {
     return JSON.parse(body.toString())

@@ -1,0 +1,17 @@
+-- Discards the plans that this connection keeps, if the transaction is about to write more than 1,000
+-- permission records. Takes the number of these records. Smaller writes keep their plans.
+--
+-- Acquires no locks.
+--
+-- PostgreSQL checks the two foreign keys of each record with a plan that the connection keeps. A plan
+-- from a time when `modulo` had one page reads the whole table. If the table has grown since then and
+-- has not been analysed yet, 10,000 checks with the old plan exceed the `statement_timeout`.
+create or replace function renew_plans(p_permisos bigint) returns void
+language plpgsql
+as $$
+begin
+  if p_permisos > 1000 then
+    discard plans;
+  end if;
+end
+$$;
