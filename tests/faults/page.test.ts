@@ -80,6 +80,7 @@ it.skipIf(!executablePath)(
       const first = await execute(operationId)
       expect({ operationId, ...first }).toMatchObject({ operationId, ...DONE })
       const second = await execute(operationId)
+      // A profile has at most one record for each module.
       const expected = operationId === 'createPermiso' ? GIVEN_ALREADY : DONE
       expect({ operationId, ...second }).toMatchObject({ operationId, ...expected })
     }
