@@ -38,10 +38,10 @@ declare module 'fastify' {
   }
 }
 
-/** The largest head of a request, in bytes. No path parameter can be longer. */
+/** The largest head (request line and headers) of a request, in bytes. */
 const MAX_HEADER = 16_384
 
-/** The texts of the OpenAPI document about the service and its features, and the examples. */
+/** The OpenAPI document contains these descriptions and examples besides the routes. */
 const ABOUT = {
   description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
   tags: [
@@ -67,8 +67,8 @@ const ABOUT = {
  *   refused; auth/access.ts verifies the token; turns.ts waits for the turn of the user; load.ts
  *   refuses requests under overload; auth/access.ts finds the session and checks the permission; the login
  *   counts attempts.
- * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts takes the
- *   bytes of a large body; validation.ts checks the path.
+ * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts
+ *   reserves memory for a large body; validation.ts checks the path.
  * - The body is read and parsed (bodies.ts).
  * - preValidation: load.ts counts the request again; the login notes the name for the audit.
  * - The query and the body are checked (validation.ts), and the handler runs. failures.ts turns
@@ -94,6 +94,7 @@ export async function buildApp(
     genReqId: () => randomUUID(),
     trustProxy: config.TRUST_PROXY,
     bodyLimit: BODY_LIMIT,
+    // A path parameter may be as long as the head of a request.
     routerOptions: { maxParamLength: MAX_HEADER },
     http: {
       maxHeaderSize: MAX_HEADER,
@@ -101,7 +102,7 @@ export async function buildApp(
       headersTimeout: 15_000,
       // How often Node checks headersTimeout and requestTimeout, in milliseconds.
       connectionsCheckingInterval: 1000,
-      // Node's own refusal of a request without `Host` has no body. answerOddRequests refuses it.
+      // Node would answer a request without `Host` with an empty body. answerOddRequests refuses it.
       requireHostHeader: false,
     },
     // How long a whole request may take to arrive, in milliseconds.
@@ -109,11 +110,14 @@ export async function buildApp(
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
     frameworkErrors: refusePath,
-    clientErrorHandler: (error, connection) => refuseConnection(app, error, connection),
+    clientErrorHandler: (error, connection) => {
+      refuseConnection(app, error, connection)
+    },
   })
 
   const sql = openPool(config, app.log)
   const passwords = startPasswords()
+
   app.addHook('onClose', async () => {
     await Promise.all([sql.end(), passwords.close()])
   })
@@ -140,9 +144,10 @@ export async function buildApp(
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)
-  app.addHook('onRequest', async ({ is404 }) => {
+  app.addHook('onRequest', ({ is404 }, _reply, done) => {
     // An unknown path is refused here, before the body is read.
     if (is404) throw new Failure('notFound')
+    done()
   })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
   app.register(healthRoutes, { prefix: '/health' })
@@ -151,15 +156,22 @@ export async function buildApp(
   await app.register(async (api) => {
     identifyCallers(api)
     // The requests of one user occupy at most half of the connections to the database.
-    takeTurns(api, Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2)))
+    const turnsOfUser = Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2))
+    takeTurns(api, turnsOfUser)
     await limitLoad(api)
     limitLargeBodies(api, imageLimit)
     answerAfterBody(api)
     guardRoutes(api, config)
     auditWrites(api)
     api.addHook('onRoute', documentFailures)
-    api.register(authRoutes, { prefix: '/api/auth', loginRateLimit: config.LOGIN_RATE_LIMIT })
-    api.register(usuarioRoutes, { prefix: '/api/usuario', imageLimit })
+    api.register(authRoutes, {
+      prefix: '/api/auth',
+      loginRateLimit: config.LOGIN_RATE_LIMIT,
+    })
+    api.register(usuarioRoutes, {
+      prefix: '/api/usuario',
+      imageLimit,
+    })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
     api.register(permisosRoutes, { prefix: '/api/permisos' })

@@ -17,33 +17,31 @@ export const MAX_PASSWORD_BYTES = 72
 /** The greatest length of user names and of email addresses, in characters. */
 const MAX_TEXT = 255
 
+/** Returns the value for the text of a variable, or undefined if the text is invalid. */
+type Parse<Value> = (text: string) => Value | undefined
+
 /** The rules for the value of one environment variable. */
 interface Variable<Value> {
   /** The requirement for the text. It completes a sentence that begins with "must be". */
   mustBe: string
-  /** Returns the value that the text stands for, or undefined if the text is invalid. */
-  parse(text: string): Value | undefined
+  parse: Parse<Value>
   isRequired: boolean
   /** The value if the variable is not set. */
   default?: Value
 }
 
-function required<Value>(mustBe: string, parse: Variable<Value>['parse']): Variable<Value> {
+/** Environment variables, by name. */
+type Environment = Record<string, string | undefined>
+
+function required<Value>(mustBe: string, parse: Parse<Value>): Variable<Value> {
   return { mustBe, parse, isRequired: true }
 }
 
-function optional<Value>(
-  mustBe: string,
-  parse: Variable<Value>['parse'],
-): Variable<Value | undefined> {
+function optional<Value>(mustBe: string, parse: Parse<Value>): Variable<Value | undefined> {
   return { mustBe, parse, isRequired: false }
 }
 
-function withDefault<Value>(
-  value: Value,
-  mustBe: string,
-  parse: Variable<Value>['parse'],
-): Variable<Value> {
+function withDefault<Value>(value: Value, mustBe: string, parse: Parse<Value>): Variable<Value> {
   return { mustBe, parse, isRequired: false, default: value }
 }
 
@@ -110,27 +108,31 @@ export type Config = {
  * ConfigError that names every invalid variable and its requirement. It quotes no values, because they
  * may be secrets.
  */
-export function loadConfig(env: Record<string, string | undefined>): Config {
+export function loadConfig(env: Environment): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   const variables: [string, Variable<unknown>][] = Object.entries(VARIABLES)
 
   for (const [name, variable] of variables) {
+    const { mustBe, isRequired } = variable
     const text = env[name]
     if (text) {
-      values[name] = variable.parse(text)
-      if (values[name] === undefined) problems.push(`${name} must be ${variable.mustBe}`)
+      const value = variable.parse(text)
+      values[name] = value
+      if (value === undefined) problems.push(`${name} must be ${mustBe}`)
     } else {
       values[name] = variable.default
-      if (variable.isRequired) problems.push(`${name} is missing: it must be ${variable.mustBe}`)
+      if (isRequired) problems.push(`${name} is missing: it must be ${mustBe}`)
     }
   }
   problems.push(...missingAdminVariables(env))
+
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return values as Config
 }
 
-function missingAdminVariables(env: Record<string, string | undefined>) {
+/** Returns a problem for each missing variable in ADMIN_VARIABLES, unless all of them are missing. */
+function missingAdminVariables(env: Environment) {
   const missing = ADMIN_VARIABLES.filter((name) => !env[name])
   if (missing.length === ADMIN_VARIABLES.length) return []
   const together = `${ADMIN_VARIABLES.join(', ')} go together`
@@ -140,15 +142,17 @@ function missingAdminVariables(env: Record<string, string | undefined>) {
 function wholeNumber(mustBe: string, min: number, max: number, preset: number) {
   return withDefault(preset, `${mustBe} from ${min} to ${max}`, (text) => {
     const number = Number(text)
-    return /^\d+$/.test(text) && number >= min && number <= max ? number : undefined
+    const isInRange = number >= min && number <= max
+    return /^\d+$/.test(text) && isInRange ? number : undefined
   })
 }
 
 function choice<const Choice extends string>(preset: Choice, ...others: Choice[]) {
   const choices = [preset, ...others]
-  return withDefault(preset, `one of ${choices.join(', ')}`, (text) =>
-    choices.find((choice) => choice === text),
-  )
+  const mustBe = `one of ${choices.join(', ')}`
+  return withDefault(preset, mustBe, (text) => {
+    return choices.find((choice) => choice === text)
+  })
 }
 
 function list(mustBe: string, isItem: (item: string) => boolean) {
@@ -159,9 +163,10 @@ function list(mustBe: string, isItem: (item: string) => boolean) {
 }
 
 function text(mustBe: string, constraints: Constraint[]) {
-  return optional(mustBe, (value) =>
-    brokenConstraint(constraints, value) === undefined ? value : undefined,
-  )
+  return optional(mustBe, (value) => {
+    const broken = brokenConstraint(constraints, value)
+    return broken ? undefined : value
+  })
 }
 
 function parseSecret(text: string) {
@@ -187,14 +192,20 @@ function isProxyRange(item: string) {
   return /^[1-9]\d*$/.test(prefixLength) && Number(prefixLength) <= maxLength
 }
 
-/** Returns the account, and the address of the API as `uploadPrefix` if the text has its own one. */
+/**
+ * Returns the Cloudinary account in the text. `uploadPrefix` is the address of the API; it is undefined
+ * if the text names none.
+ */
 function parseCloudinaryUrl(text: string) {
   // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
-  const url = text.startsWith('cloudinary://') ? parseUrl(text, 'cloudinary:') : undefined
+  if (!text.startsWith('cloudinary://')) return undefined
+  const url = parseUrl(text, 'cloudinary:')
   if (!url?.hostname || !url.username || !url.password) return undefined
+
   const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
-  if (uploadPrefix !== undefined && !parseUrl(uploadPrefix, 'http:', 'https:')) {
-    return undefined
+  if (uploadPrefix !== undefined) {
+    const isAddress = parseUrl(uploadPrefix, 'http:', 'https:') !== undefined
+    if (!isAddress) return undefined
   }
   return {
     cloudName: url.hostname,
@@ -204,35 +215,61 @@ function parseCloudinaryUrl(text: string) {
   }
 }
 
-/** Returns the address with only the first host, the database's name, all hosts and the TLS mode. */
+/**
+ * Returns the hosts, the name of the database and the TLS mode. `url` is the address for the driver; it
+ * has only the first host.
+ */
 function parseDatabaseUrl(text: string) {
-  const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/.exec(text)
-  // `head` is the scheme and the credentials, `tail` the name of the database and the parameters.
-  const [, head = '', hosts = '', tail = ''] = parts ?? []
-  const [scheme = ''] = head.split('/')
-  const urls = hosts.split(',').map((host) => parseUrl(`${head}${host}${tail}`, scheme))
+  const urls = splitDatabaseUrl(text)
   const [url] = urls
-  if (!url || !urls.every((each) => each?.hostname)) return undefined
-  const database = decode(url.pathname.slice(1))
-  const isDecodable = [decode(url.username), decode(url.password), database].every(
-    (part) => part !== undefined,
-  )
-  if (!isDecodable || database === undefined) return undefined
+  if (!url) return undefined
 
-  const tls = parseSslMode(url.searchParams.get('sslmode') ?? url.searchParams.get('ssl'))
+  const database = decode(url.pathname.slice(1))
+  const credentials = [decode(url.username), decode(url.password)]
+  if (database === undefined || credentials.includes(undefined)) return undefined
+
+  const { searchParams } = url
+  const sslmode = searchParams.get('sslmode') ?? searchParams.get('ssl')
+  const tls = parseSslMode(sslmode)
   if (!tls) return undefined
+
   // The service itself starts TLS and finds the primary. The driver must not do it as well.
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
-    url.searchParams.delete(name)
+    searchParams.delete(name)
   }
   return {
     url: url.href,
     database,
     tls,
-    hosts: urls.map((each) => ({
-      host: each?.hostname.replace(/^\[|\]$/g, '') ?? '',
-      port: Number(each?.port || 5432),
-    })),
+    hosts: urls.map(hostAndPort),
+  }
+}
+
+/**
+ * An address of a database. `head` is the scheme and the credentials, and `tail` is the name of the
+ * database and the parameters.
+ */
+const DATABASE_URL =
+  /^(?<head>postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)(?<hosts>[^/?#@\s]+)(?<tail>[/?]\S*)?$/
+
+/** Returns one URL for each host in the text, or none at all if one of them is invalid. */
+function splitDatabaseUrl(text: string) {
+  const parts = DATABASE_URL.exec(text)?.groups ?? {}
+  const { head = '', hosts = '', tail = '' } = parts
+  const urls: URL[] = []
+  for (const host of hosts.split(',')) {
+    const url = parseUrl(`${head}${host}${tail}`, 'postgres:', 'postgresql:')
+    if (!url?.hostname) return []
+    urls.push(url)
+  }
+  return urls
+}
+
+function hostAndPort({ hostname, port }: URL) {
+  return {
+    // The hostname of a URL contains an IPv6 address in brackets.
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || 5432),
   }
 }
 

@@ -8,8 +8,14 @@ const FIRST_ID = 1_000_000_001
 
 /** The ids of the sample rows that the examples read and write. */
 export const EXAMPLE_IDS = {
-  usuario: { lucia: FIRST_ID, jose: FIRST_ID + 1 },
-  perfil: { supervision: FIRST_ID, consulta: FIRST_ID + 1 },
+  usuario: {
+    lucia: FIRST_ID,
+    jose: FIRST_ID + 1,
+  },
+  perfil: {
+    supervision: FIRST_ID,
+    consulta: FIRST_ID + 1,
+  },
   modulo: {
     almacen: FIRST_ID,
     campanas: FIRST_ID + 1,
@@ -19,7 +25,10 @@ export const EXAMPLE_IDS = {
     ventas: FIRST_ID + 5,
   },
   /** Records of the profile SUPERVISIÓN, named after their modules. */
-  permiso: { compras: FIRST_ID, ventas: FIRST_ID + 1 },
+  permiso: {
+    compras: FIRST_ID,
+    ventas: FIRST_ID + 1,
+  },
 }
 
 /** The id of the system module of that name, which the first migration inserts. */
@@ -41,7 +50,11 @@ const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
 export const EXAMPLES: RequestExamples = {
   // These are the credentials of the administrator that `npm run dev` creates.
   login: {
-    body: { strNombreUsuario: 'admin', strPwd: 'llavero-admin', captchaToken: 'token del widget' },
+    body: {
+      strNombreUsuario: 'admin',
+      strPwd: 'llavero-admin',
+      captchaToken: 'token del widget',
+    },
   },
 
   getUsuario: { params: { id: usuario.lucia } },
@@ -67,16 +80,29 @@ export const EXAMPLES: RequestExamples = {
   },
   deleteUsuario: { params: { id: usuario.jose } },
 
-  createPerfil: { body: { strNombrePerfil: 'Recursos humanos', bitAdministrador: false } },
+  createPerfil: {
+    body: {
+      strNombrePerfil: 'Recursos humanos',
+      bitAdministrador: false,
+    },
+  },
   updatePerfil: {
     params: { id: perfil.supervision },
-    body: { strNombrePerfil: 'SUPERVISIÓN', bitAdministrador: false },
+    body: {
+      strNombrePerfil: 'SUPERVISIÓN',
+      bitAdministrador: false,
+    },
   },
   // Both profiles of the sample have users, so neither can be deleted.
   deletePerfil: { params: { id: NO_ROW } },
 
-  createModulo: { body: { strNombreModulo: `Biblioteca ${PLACEHOLDER}` } },
-  updateModulo: { params: { id: modulo.almacen }, body: { strNombreModulo: 'Almacén' } },
+  createModulo: {
+    body: { strNombreModulo: `Biblioteca ${PLACEHOLDER}` },
+  },
+  updateModulo: {
+    params: { id: modulo.almacen },
+    body: { strNombreModulo: 'Almacén' },
+  },
   deleteModulo: { params: { id: modulo.campanas } },
 
   // A profile has at most one record for each module, so a second request is refused with a 409. After

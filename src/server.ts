@@ -12,7 +12,7 @@ import { VERSION } from './version.js'
 const EXIT_DEADLINE = 9000
 
 const output = openOutput(process.stdout)
-// Node emits `exit` after an uncaught exception as well.
+// This writes the last log lines, also after an uncaught exception.
 process.on('exit', output.end)
 
 let app: FastifyInstance | undefined
@@ -35,25 +35,31 @@ try {
 
 /** Migrates the database, sets up the first administrator, and then listens. */
 async function start(app: FastifyInstance, config: Config) {
-  app.log.info({ version: VERSION, node: process.version }, 'the service starts')
+  const versions = { version: VERSION, node: process.version }
+  app.log.info(versions, 'the service starts')
+
   const connection = await openPrimary(config)
   const applied = await migrate(connection.driver)
   await connection.end()
-  if (applied) app.log.info({ applied }, 'database is up to date')
-  else app.log.warn('the schema is newer than this release: nothing is changed')
+  if (applied) {
+    app.log.info({ applied }, 'database is up to date')
+  } else {
+    app.log.warn('the schema is newer than this release: nothing is changed')
+  }
+
   await ensureAdministrador(app.sql, app, config)
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 
 /**
- * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. Further
- * signals are ignored. The listeners stay, because without a listener Node would end the process at
- * once.
+ * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. Ignores
+ * further signals: without this listener, Node would end the process at a second signal.
  */
 async function stop(signal: NodeJS.Signals) {
   if (isStopping) return
   isStopping = true
   app?.log.info({ signal }, 'the service stops')
+
   setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
   // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
   // that has not ended.

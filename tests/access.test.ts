@@ -127,7 +127,7 @@ describe('the permission of each endpoint', () => {
     expect(await attack(...request)).toEqual(FORBIDDEN)
   })
 
-  it.each(OPEN)('%s answers every user who requests the own record', async (name) => {
+  it.each(OPEN)('%s answers users who request their own record', async (name) => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
     const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.propio : world.yo)
     expect(await attack(method, url)).toMatchObject({ status: 200, body: { success: true } })
@@ -147,7 +147,7 @@ describe('the permission of each endpoint', () => {
     }
   })
 
-  /** Returns the method and path of every operation of the document, as the table writes them. */
+  /** Returns the method and path of each operation of the document, written as in the table. */
   async function listRoutes() {
     const { paths } = (await call('GET', '/docs/json')).body
     return Object.entries<object>(paths).flatMap(([path, item]) =>
@@ -251,7 +251,7 @@ describe('rule 1: permission records', () => {
     expect((await attack('PUT', `/api/permisos/${mio?.id}`, within)).status).toBe(200)
   })
 
-  it('lets the caller grant and revoke flags that the own profile holds', async () => {
+  it('lets callers grant and revoke flags that their own profile holds', async () => {
     const { debil, ventas } = world
     const matriz = { idPerfil: debil, permisos: [{ idModulo: ventas, bitEditar: true }] }
     expect((await attack('POST', '/api/permisos/guardar-matriz', matriz)).status).toBe(200)
@@ -260,7 +260,7 @@ describe('rule 1: permission records', () => {
     expect((await attack('DELETE', `/api/permisos/${data[0].id}`)).status).toBe(200)
   })
 
-  it('lets the caller revoke own flags, and refuses to grant them afterwards', async () => {
+  it('lets callers revoke flags of their own profile, and then refuses to let them grant these flags', async () => {
     const { propio, debil, ventas } = world
     const permisos = [{ idModulo: await moduloId('PERMISOS'), bitEditar: true }]
     const lower = { idPerfil: propio, permisos }
@@ -379,7 +379,7 @@ describe('rule 4: names of modules', () => {
 })
 
 describe('races', () => {
-  /** Sends 32 requests at once, the given ones in turn, and waits for all answers. */
+  /** Sends each of the requests several times, 32 in total at once, and waits for all answers. */
   const race = (...requests: (() => Promise<unknown>)[]) =>
     Promise.all(Array.from({ length: 32 }, (_, i) => requests[i % requests.length]?.()))
 

@@ -124,7 +124,7 @@ describe('the administrator of ADMIN_*', () => {
 
   it.each([
     [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
-    // An existing user keeps the own email, yet the given one must not belong to another user.
+    // The user `sola` exists and would keep her email. But ADMIN_EMAIL belongs to another user.
     [
       { strNombreUsuario: 'sola', strCorreo: 'otra@ejemplo.com' },
       'ADMIN_EMAIL: another user has it',

@@ -153,7 +153,7 @@ describe('the changes of a matrix', () => {
     ])
   })
 
-  it('of an unknown profile are an empty list', async () => {
+  it('are an empty list if no profile has the id', async () => {
     expect((await guardar(999_999, [])).changes).toEqual([])
   })
 
@@ -184,7 +184,7 @@ describe('the changes of a matrix', () => {
     ])
   })
 
-  it('of matrices that are saved at the same time add up to the stored matrix', async () => {
+  it('add up to the stored matrix when several matrices are saved at the same time', async () => {
     const [idPerfil, modulo] = [await addPerfil(), await addModulo()]
     const matrices = Array.from({ length: 32 }, (_, mask) => ({
       idModulo: modulo.id,
@@ -205,7 +205,7 @@ describe('the changes of a matrix', () => {
 })
 
 describe('the changes of a profile', () => {
-  it('are the old and new name and administrator flag, as far as they differ', async () => {
+  it('have the old and the new value of the name and of the administrator flag, if they differ', async () => {
     const perfil = { strNombrePerfil: 'A', bitAdministrador: false }
     const { changes, data } = await write('POST', 'perfil', perfil)
     expect(changes).toEqual({ strNombrePerfil: [null, 'A'], bitAdministrador: [null, false] })
@@ -225,7 +225,7 @@ describe('the changes of a profile', () => {
 })
 
 describe('the changes of a module', () => {
-  it('are the old and new name, and for a deletion how many profiles lose a record', async () => {
+  it('have the old and the new name, and for a deletion the number of profiles that lose a record', async () => {
     const { changes, data } = await write('POST', 'modulo', { strNombreModulo: 'uno' })
     expect(changes).toEqual({ strNombreModulo: [null, 'UNO'] })
 
@@ -246,7 +246,7 @@ describe('the changes of a module', () => {
 })
 
 describe('the changes of a user', () => {
-  it('are the old and new values of three fields, and only the names of the others', async () => {
+  it('have the old and the new value of three fields, but only the names of the other fields', async () => {
     const [idPerfil, otro] = [await addPerfil(), await addPerfil()]
     const same = usuario('ana', { idPerfil, strPwd: undefined, strNumeroCelular: '5512345678' })
     const sent = { ...same, strPwd: 'una clave', imagenBase64: PNG }
@@ -324,7 +324,7 @@ describe('the audit line of a refused login', () => {
   })
 })
 
-it('the answer to a write does not have its changes', async () => {
+it('the answer to a write does not contain the changes', async () => {
   const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
   const matriz = { idPerfil, permisos: [{ idModulo, bitEditar: true }] }
   const { answer } = await write('POST', 'permisos/guardar-matriz', matriz)

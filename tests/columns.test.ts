@@ -20,7 +20,7 @@ import {
 import { testApp } from './app.js'
 
 const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
-/** So many executions that PostgreSQL uses generic plans, which it may from the sixth one on. */
+/** How often each statement is executed. From the sixth time on, PostgreSQL may use a generic plan. */
 const ROUNDS = 8
 
 // Each of the writes below needs a connection of its own.
@@ -34,7 +34,7 @@ const actor: Actor = { id: admin.id, ver: 0, modulo: null, accion: null, enforce
 
 let turn = 0
 
-/** Inserts rows to be written; returns one write of each kind by its name, not yet sent. */
+/** Inserts the rows for one write of each kind. Returns the functions that send the writes, by name. */
 async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
   turn += 1
   const round = turn
@@ -90,7 +90,7 @@ async function countWaiting() {
   return rows.length
 }
 
-/** Returns `done` when a write succeeds, and else the message of its error. */
+/** Returns `done` when a write succeeds, or else the message of its error. */
 const outcome = (write: Promise<unknown>) =>
   write.then(
     () => 'done',

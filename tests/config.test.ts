@@ -8,7 +8,7 @@ const NEEDED = {
   CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
 }
 
-/** Every variable but HOST and CAPTCHA_SECRET, which accept any text. */
+/** Every variable except HOST and CAPTCHA_SECRET, which accept any text. */
 const VARIABLES = [
   ...['DATABASE_URL', 'DATABASE_POOL_MAX', 'DATABASE_PREPARE'],
   ...['JWT_SECRET', 'JWT_SECRET_PREVIOUS', 'CAPTCHA_VERIFY_URL', 'CLOUDINARY_URL'],
@@ -153,12 +153,15 @@ describe('loadConfig', () => {
     ['AUTHORIZATION', ['enforced'], ['off', 'true', 'Enforced']],
     ['METRICS', ['true', 'false'], ['on']],
     ['DOCS', ['true', 'false'], ['off']],
-  ])('takes a good %s and refuses another by its name', (name, good, bad) => {
-    for (const value of good) expect(() => load({ [name]: value }), value).not.toThrow()
-    for (const value of bad) {
-      expect(named(refusal({ ...NEEDED, [name]: value })), value).toEqual([name])
-    }
-  })
+  ])(
+    'accepts valid values of %s, and names the variable in the error for an invalid one',
+    (name, good, bad) => {
+      for (const value of good) expect(() => load({ [name]: value }), value).not.toThrow()
+      for (const value of bad) {
+        expect(named(refusal({ ...NEEDED, [name]: value })), value).toEqual([name])
+      }
+    },
+  )
 
   it('describes in its message what each variable must be', () => {
     const bad = Object.fromEntries(VARIABLES.map((name) => [name, '\0']))

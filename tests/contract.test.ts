@@ -142,7 +142,7 @@ const mustHave255CharactersInSearch = (path: string) =>
 
 const mustBePage = (path: string) =>
   rule(
-    'answers 400 when page is not an integer from 1 up',
+    'answers 400 when page is not an integer of at least 1',
     under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00']),
     statusFailure(400, 'El campo page debe ser un entero mayor o igual a 1'),
   )
@@ -262,7 +262,7 @@ const NO_EMAILS = [
 ]
 const EMAILS = ['a@b.cc', 'ana.b+c@x-y.ejemplo.com', 'ñu@ñandú.es', "o'brien@1.es"]
 
-/** Texts that begin like an image but that the image host's SDK would not take for one. */
+/** Texts that begin like an image, but are none for the image host's SDK. */
 const NO_IMAGES = [
   ...['data:image', 'data:image/png', 'data:image/png,AAAA', 'data:image/;base64,AAAA'],
   ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA', 'data:image/../../etc/hostname'],
@@ -339,12 +339,12 @@ const USUARIO_RULES: Rule[] = [
     statusFailure(500, 'El perfil indicado no existe'),
   ),
   rule(
-    'answers 500 when another user has the email address, in any case',
+    'answers 500 when another user has the email address, in upper or lower case',
     withField('strCorreo', [EVA.strCorreo, 'EVA@Ejemplo.com']),
     statusFailure(500, 'El correo electrónico ya está registrado'),
   ),
   rule(
-    'answers 500 when another user has the name, in any case',
+    'answers 500 when another user has the name, in upper or lower case',
     withField('strNombreUsuario', ['eva', 'EVA']),
     statusFailure(500, 'El nombre de usuario ya está registrado'),
   ),
@@ -429,13 +429,13 @@ const CONTRACT = {
     answer: { success: true, data: PERMISOS.map(joined), totalPages: 1 },
     same: {
       'takes an empty page for page 1': ['/api/permisos?page='],
-      'answers page 1': ['/api/permisos?page=1'],
+      'returns page 1': ['/api/permisos?page=1'],
       'ignores unknown parameters': ['/api/permisos?sobra=1'],
     },
     rules: [
       mustBePage('/api/permisos'),
       rule(
-        'answers an empty list beyond the last page',
+        'returns an empty list beyond the last page',
         under('/api/permisos?page=', ['2', '99999999999999999999']),
         ok({ data: [], totalPages: 1 }),
       ),
@@ -542,7 +542,7 @@ const CONTRACT = {
         BAD_PERMISO_ID,
       ),
       rule(
-        'answers as usual when no record has the id',
+        'gives the answer to a deletion even when no record has the id',
         under('/api/permisos/', UNKNOWN_PATH_IDS),
         DELETED,
       ),
@@ -565,12 +565,12 @@ const CONTRACT = {
         BAD_PERFIL_ID,
       ),
       rule(
-        'answers an empty map when no profile has the id',
+        'returns an empty map when no profile has the id',
         under('/api/permisos/mis-permisos/', UNKNOWN_PATH_IDS),
         ok({ permisos: {} }),
       ),
       rule(
-        'answers an empty map when the profile has no records',
+        'returns an empty map when the profile has no records',
         ['/api/permisos/mis-permisos/1'],
         ok({ permisos: {} }),
       ),
@@ -587,12 +587,12 @@ const CONTRACT = {
         BAD_PERFIL_ID,
       ),
       rule(
-        'answers an empty list when no profile has the id',
+        'returns an empty list when no profile has the id',
         under('/api/permisos/por-perfil/', UNKNOWN_PATH_IDS),
         ok({ data: [] }),
       ),
       rule(
-        'answers an empty list when the profile has no records',
+        'returns an empty list when the profile has no records',
         ['/api/permisos/por-perfil/1'],
         ok({ data: [] }),
       ),
@@ -662,32 +662,32 @@ const CONTRACT = {
         statusFailure(400, 'El campo isAdmin debe ser true o false'),
       ),
       rule(
-        'answers an empty list beyond the last page',
+        'returns an empty list beyond the last page',
         under('/api/perfil?page=', ['2', '99999999999999999999']),
         ok({ data: [], totalPages: 1 }),
       ),
       rule(
-        'answers administrator profiles alone when isAdmin is true',
+        'returns only administrator profiles when isAdmin is true',
         ['/api/perfil?isAdmin=true'],
         ok(perfiles(1)),
       ),
       rule(
-        'answers the other profiles alone when isAdmin is false',
+        'returns only the other profiles when isAdmin is false',
         ['/api/perfil?isAdmin=false'],
         ok(perfiles(3, 2)),
       ),
       rule(
-        'answers the profiles that match both filters',
+        'returns the profiles that match both filters',
         ['/api/perfil?isAdmin=false&search=ventas'],
         ok(perfiles(2)),
       ),
       rule(
-        'answers an empty list when no profile matches both filters',
+        'returns an empty list when no profile matches both filters',
         ['/api/perfil?isAdmin=true&search=ventas'],
         ok(perfiles()),
       ),
       rule(
-        'searches in any case, with _ and \\ as ordinary characters',
+        'ignores case in a search, and takes _ and \\ as ordinary characters',
         under('/api/perfil?search=', [
           '%C3%A1rea',
           '%C3%81REA',
@@ -699,12 +699,12 @@ const CONTRACT = {
         ok(perfiles(3)),
       ),
       rule(
-        'searches in any case, with % as an ordinary character',
+        'ignores case in a search, and takes % as an ordinary character',
         under('/api/perfil?search=', ['%25', '0%25', 'VENTAS', 's%201']),
         ok(perfiles(2)),
       ),
       rule(
-        'answers an empty list when no name contains the text',
+        'returns an empty list when no name contains the text',
         under('/api/perfil?search=', ['nada', 'V%25s', '__', '%5C%25', '%27%20or%201%3D1']),
         ok(perfiles()),
       ),
@@ -782,27 +782,27 @@ const CONTRACT = {
     rules: [
       mustBePage('/api/modulo'),
       rule(
-        'answers the sixth module on page 2',
+        'returns the sixth module on page 2',
         ['/api/modulo?page=2'],
         ok({ data: MODULOS.slice(0, 1), totalPages: 2 }),
       ),
       rule(
-        'answers an empty list beyond the last page',
+        'returns an empty list beyond the last page',
         under('/api/modulo?page=', ['3', '99999999999999999999']),
         ok({ data: [], totalPages: 2 }),
       ),
       rule(
-        'searches in any case, with \\ as an ordinary character',
+        'ignores case in a search, and takes \\ as an ordinary character',
         under('/api/modulo?search=', ['almac%C3%A9n', '%C3%89N', '%C3%B1', '%5C', '%20%5C%20']),
         ok(modulos(6)),
       ),
       rule(
-        'searches in any case, with % and _ as ordinary characters',
+        'ignores case in a search, and takes % and _ as ordinary characters',
         under('/api/modulo?search=', ['%25', '_', 'caja', 'a_1']),
         ok(modulos(5)),
       ),
       rule(
-        'answers an empty list when no name contains the text',
+        'returns an empty list when no name contains the text',
         under('/api/modulo?search=', ['nada', 'c%25a', '____', '%5C_', '%27%20or%201%3D1']),
         ok(modulos()),
       ),
@@ -828,7 +828,7 @@ const CONTRACT = {
     rules: [
       ...MODULO_NAME_RULES,
       rule(
-        'answers success false when another module has the name, in any case',
+        'answers success false when another module has the name, in upper or lower case',
         withField('strNombreModulo', ['USUARIO', 'almacén \\ ñ']),
         MODULO_NOT_CREATED,
       ),
@@ -858,7 +858,7 @@ const CONTRACT = {
         NO_MODULO_NAME,
       ),
       rule(
-        'answers success false when another module has the name, in any case',
+        'answers success false when another module has the name, in upper or lower case',
         [{ strNombreModulo: 'almacén \\ ñ' }],
         MODULO_NOT_UPDATED,
       ),
@@ -1153,7 +1153,7 @@ describe('the session', () => {
         got[`${kind} as Bearer`] = await send(
           name,
           {},
-          // A Bearer token takes precedence over the cookie; an empty one does not.
+          // A Bearer token takes precedence over the cookie, unless it is empty.
           { headers: bearer(token ?? ''), token: token ? jwt() : null },
         )
         want[`${kind} in the cookie`] = UNAUTHENTICATED
@@ -1175,7 +1175,7 @@ describe('the session', () => {
     },
   )
 
-  it('accepts its own token as cookie or Bearer, and prefers Bearer', async () => {
+  it('accepts the token of a login as cookie or Bearer, and prefers Bearer', async () => {
     const answer = { status: 200, body: CONTRACT['GET /api/perfil'].answer }
     for (const options of [
       { token: jwt() },

@@ -97,6 +97,10 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
         server.resume()
       }
     },
+    /** Answers no new connection from now on. */
+    hold: () => {
+      isSilent = true
+    },
     /** Closes all connections, and from now on each new one at once. */
     refuse: () => {
       isRefusing = true

@@ -62,7 +62,7 @@ describe('/docs/json', () => {
     expect(document.info.version).toBe(version)
   })
 
-  it('is OpenAPI 3.1, and Redocly’s strict rules report no problem', async () => {
+  it('is OpenAPI 3.1 and satisfies Redocly’s strict rules', async () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/)
     const config = await createConfig({
       extends: ['recommended-strict'],
@@ -171,7 +171,8 @@ describe('/docs/json', () => {
     const { schemas, responses } = resolve(document.components, document)
     const undescribed = objectSchemas({ ...schemas, ...responses }).flatMap(([path, schema]) =>
       Object.entries<any>(schema.properties ?? {})
-        // The other parts of an `allOf` only narrow fields that its failure schema describes.
+        // In an `allOf`, the schema of the failure describes the fields. The other part only adds the
+        // values that they may have.
         .filter(([, field]) => !field.description && !path.includes('allOf'))
         .map(([name]) => `${path} ${name}`),
     )
@@ -305,7 +306,7 @@ describe('/docs', () => {
 })
 
 // This test comes last because it blocks the event loop, and the service would answer 503.
-it('Spectral’s rules for OpenAPI report no problem in the document', async () => {
+it('the document satisfies Spectral’s rules for OpenAPI', async () => {
   const { default: core } = await import('@stoplight/spectral-core')
   const { oas } = await import('@stoplight/spectral-rulesets')
   const spectral = new core.Spectral()

@@ -8,7 +8,7 @@ export interface Example {
   body: object | undefined
 }
 
-/** The administrator of `npm run dev`, whom the example of a login names. */
+/** The administrator that `npm run dev` creates. The example of a login has these credentials. */
 export const DEV_ADMIN = { strNombreUsuario: 'admin', strPwd: 'llavero-admin' }
 
 /** The answer if the example that creates a permission record is sent twice in succession. */

@@ -80,9 +80,10 @@ async function holdAll() {
   return held
 }
 
-/** Waits until the service has found the sessions of all requests that it has received. */
+/** Waits until the service has looked up the sessions of all requests that it has received. */
 async function settle() {
-  // The own map needs no turn, and two look-ups of sessions may be in flight at a time.
+  // Sessions are looked up in the order of the requests, and two look-ups may be in flight at a time.
+  // So several more requests are sent, one after the other. The own permission map needs no turn.
   for (let request = 0; request < 3; request += 1) {
     expect(await ownMap(one.token)).toMatchObject({ status: 200 })
   }
@@ -138,7 +139,7 @@ it('counts the requests of all tokens of one user together', async () => {
   expect(await waiting).toMatchObject({ status: 200 })
 })
 
-it('answers the own permission map while all turns of the user are taken', async () => {
+it('answers requests for the user’s own permission map while all turns of the user are taken', async () => {
   const held = await holdAll()
   expect(await ownMap(one.token)).toMatchObject({ status: 200 })
   for (const each of held) await each.end()
@@ -298,7 +299,7 @@ it('leaves half of the memory for large bodies to other users', async () => {
   }
   const slow = Array.from({ length: 12 }, () => upload(one.token, 1000))
   await sleep(500)
-  // A body of spaces alone is not JSON.
+  // A body of only spaces is not JSON.
   const TAKEN = /^HTTP\/1.1 400 /
   for (let turn = 0; turn < 3; turn += 1) {
     const uploads = Array.from({ length: 3 }, () => upload(other.token, LARGE))

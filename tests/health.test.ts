@@ -7,13 +7,13 @@ const { app, call, login } = await testApp({ DATABASE_POOL_MAX: '1' })
 const ask = async (url: string) =>
   withoutHeaders(await call('GET', url, undefined, { token: null }))
 
-it('answers 200 to live and ready without a session, even with one connection', async () => {
+it('answers 200 at /health/live and /health/ready without a session, even with one connection', async () => {
   expect(await ask('/health/live')).toEqual(READY)
   const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/health/ready')))
   expect(answers).toEqual(Array(20).fill(READY))
 })
 
-it('answers 503 to ready and 500 to sessions while the database is in recovery', async () => {
+it('answers 503 at /health/ready and 500 to users while the database is in recovery', async () => {
   const { id: idPerfil } = (await call('POST', '/api/perfil', { strNombrePerfil: 'x' })).body.data
   const usuario = { strNombreUsuario: 'x', strPwd: 'x', strCorreo: 'x@x.es', idPerfil }
   const { id } = (await call('POST', '/api/usuario', usuario)).body.data

@@ -6,8 +6,9 @@ import { type Operation, operationsOf, unroutedOf } from './hostile/document.js'
 import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
-/** The least number of requests, and the seed with which a run can be repeated. */
+/** The least number of requests that a run sends. */
 const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 3000)
+/** The seed of the arbitrary requests. A run can be repeated with its seed. */
 const SEED = Number(process.env.PROPERTY_SEED || Date.now() % 2 ** 31)
 /** The most requests that are sent before the rows are restored; half as many on average. */
 const SEQUENCE = 10
@@ -112,8 +113,9 @@ function findBadLogLine() {
 }
 
 /**
- * Leaves paths and names out of a log line. They are logged unchanged, and the requests have arbitrary
- * ones. The changes of permission records have the names of modules as keys.
+ * For JSON.stringify: leaves paths and names out of a log line. The requests contain arbitrary paths and
+ * names, which are logged unchanged and may look like a secret. The changes of permission records have
+ * names of modules as keys.
  */
 function withoutNames(key: string, value: unknown) {
   const isName = key === 'path' || key === 'who' || key.startsWith('strNombre')

@@ -111,7 +111,7 @@ describe('an image', () => {
     await expect.poll(() => images.destroyed).toEqual(uploaded())
   })
 
-  it('is kept for the one created user when eight with the same email are sent at once', async () => {
+  it('is kept only for the created user when eight requests with the same email arrive at once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         send(service, 'POST', '', { ...ANA, strNombreUsuario: `ana${n}` }),
@@ -124,9 +124,11 @@ describe('an image', () => {
 })
 
 describe('an image host', () => {
-  /** How the host answers uploads and removals, and the requests that it has received. */
+  /** The host's behaviour at an upload. */
   let upload: RequestListener
+  /** The host's behaviour at a removal. */
   let destroy: RequestListener
+  /** The requests that the host has received. */
   let asked: { url: string; body: string }[] = []
   let service: Service
   const says =
@@ -136,7 +138,7 @@ describe('an image host', () => {
     }
   const hangUp: RequestListener = (request) => request.socket.destroy()
   const urls = () => asked.map(({ url }) => url.split('/').at(-1))
-  /** Returns the ids of the images in those requests. */
+  /** Returns the ids of the images in the requests that the host has received. */
   const ids = () => asked.map(({ body }) => /name="public_id"\s+(\S+)/.exec(body)?.[1])
 
   beforeEach(async () => {
@@ -169,12 +171,20 @@ describe('an image host', () => {
     ['fails', says(500, '{"error":{"message":"Internal"}}'), /: Internal \(500\)$/],
     ['answers no JSON', says(504, '<html>'), / \(504\)$/],
     ['answers half of the JSON', says(200, '{"secure_url":'), / \(200\)$/],
-    ['answers an empty object', says(200, '{}'), /: nonsense$/],
-    ['answers a number', says(200, '5'), /: nonsense$/],
-    ['answers without an id', says(200, '{"secure_url":"https://x"}'), /: nonsense$/],
-    ['answers without a text', says(200, '{"public_id":"x","secure_url":1}'), /: nonsense$/],
+    ['answers an empty object', says(200, '{}'), /: the answer names no image$/],
+    ['answers a number', says(200, '5'), /: the answer names no image$/],
+    [
+      'answers without an id',
+      says(200, '{"secure_url":"https://x"}'),
+      /: the answer names no image$/,
+    ],
+    [
+      'answers without a text',
+      says(200, '{"public_id":"x","secure_url":1}'),
+      /: the answer names no image$/,
+    ],
   ])(
-    'that %s at an upload makes the request fail, and gets a removal for the image',
+    'that %s at an upload makes the request fail, and is asked to remove the image',
     async (_, behave, reason) => {
       upload = behave
       const given = await reasons(async () => {
@@ -192,7 +202,7 @@ describe('an image host', () => {
     },
   )
 
-  it('that rejects an image gets no removal, and its reason is logged without the image', async () => {
+  it('that rejects an image is not asked to remove it, and its reason is logged without the image', async () => {
     const refusal = (message: string) => says(400, JSON.stringify({ error: { message } }))
     for (const [message, reason] of [
       [`Invalid file ${PNG}`, 'Invalid file data:…'],
@@ -206,7 +216,7 @@ describe('an image host', () => {
     expect(urls()).toEqual(['upload', 'upload'])
   })
 
-  it('that takes more than 30 s makes the upload fail, and gets a removal for the image', async () => {
+  it('that takes more than 30 s makes the upload fail, and is asked to remove the image', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     upload = () => {}
@@ -221,7 +231,7 @@ describe('an image host', () => {
     await expect.poll(urls).toEqual(['upload', 'destroy'])
   })
 
-  it('that fails at the removal as well is logged, and the answer stays the same', async () => {
+  it('that also fails at the removal does not change the answer, and the log has a line about it', async () => {
     upload = hangUp
     destroy = hangUp
     expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,6 +15,7 @@ const REFUSED = { ...BUSY, headers: { 'retry-after': '5' } }
 const service = await testApp()
 const { app, config, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+const bearer = { headers: { authorization: `Bearer ${adminToken}` } }
 const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
 /** A session for each request in flight, because the requests of one user would wait. */
 const tokens = (await addSessions(service, MAX_IN_FLIGHT)).map(({ token }) => token)
@@ -87,20 +89,21 @@ it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async
     await sleep(n % 6)
     gone.destroy()
   }
+  const send = () => {
+    const client = begin()
+    client.write(Buffer.alloc(length, ' '))
+    return text(client)
+  }
   const clients = tokens.slice(0, 6).map(begin)
-  await sleep(2000)
-  const refused = begin()
-  const answer = text(refused)
-  refused.write(Buffer.alloc(length, ' '))
-  expect(await answer).toMatch(/^HTTP\/1.1 503 .*retry-after: 5\r\n/s)
+  await Promise.all(clients.map((client) => once(client, 'connect')))
+  // The service works on requests in the order in which they come. When it has answered these, it
+  // has counted the bodies above.
+  for (let n = 0; n < 3; n += 1) await fetch(`http://127.0.0.1:${port}/api/modulo/list`, bearer)
+  expect(await send()).toMatch(/^HTTP\/1.1 503 .*retry-after: 5\r\n/s)
   expect(await list()).toMatchObject({ status: 200 })
   for (const client of clients) client.destroy()
-  await sleep(1000)
-  const taken = begin()
-  const taking = text(taken)
-  taken.write(Buffer.alloc(length, ' '))
-  // A body of spaces alone is not JSON.
-  expect(await taking).toMatch(/^HTTP\/1.1 400 /)
+  // A body of only spaces is not JSON.
+  await expect.poll(send, { timeout: 10_000 }).toMatch(/^HTTP\/1.1 400 /)
 })
 
 /** Returns the JSON of an object with as many keys as fit into `bytes`, numbered from `from`. */

@@ -116,7 +116,7 @@ describe('the log', () => {
     ['a token or cookie', () => [...tokens, ...tokens.map(lastPart), 'auth_token']],
     ['a captcha token', () => [CAPTCHA_TOKEN]],
     ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
-    ['a secret of ours', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
+    ['a secret of the service', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
     ['the password of the database', () => [new URL(test.config.DATABASE_URL.url).password]],
   ])('never contains %s', (_, secrets) => {
@@ -353,7 +353,7 @@ describe('a client that disconnects', async () => {
       .filter(({ path, route }) => path === '/api/perfil/1' || route === '/api/perfil/:id')
       .toSorted((a, b) => a.msg.localeCompare(b.msg))
 
-  it('after sending a whole write has it carried out, logged, audited and counted', async () => {
+  it('after it has sent a complete write does not stop the write, its log lines and its metric', async () => {
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
     await sql.begin(async (tx) => {
       await tx`lock table usuario in exclusive mode`
@@ -381,7 +381,7 @@ describe('a client that disconnects', async () => {
     )
   })
 
-  it('while sending its body leaves a request line with a 400 and no error line', async () => {
+  it('while it sends its body leaves a request line with a 400, and no error line', async () => {
     const before = ownLines().length
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)

@@ -26,7 +26,7 @@ const attempt = async (changes: object = {}, through = service) => {
   return withoutHeaders(await through.call('POST', url, credentials(changes), { token: null }))
 }
 
-it('returns a token that HS256 signs for 8 hours, and sets no cookie', async () => {
+it('returns a token that is signed with HS256 and valid for 8 hours, and sets no cookie', async () => {
   const answer = await call('POST', '/api/auth/login', credentials(), { token: null })
   const [header, payload, signature] = answer.body.token.split('.')
   const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
@@ -242,7 +242,7 @@ it('limits an address even after 5,000 other addresses', async () => {
   expect(await from('192.0.2.1')).toBe(429)
 })
 
-it('leaves no line of an error for a client that has reset its connection already', async () => {
+it('logs no error for a client that has already reset its connection', async () => {
   const { app, readLog } = await testApp({ LOGIN_RATE_LIMIT: '1000' })
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const request =

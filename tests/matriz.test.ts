@@ -79,7 +79,7 @@ const save = (idPerfil: number, n: number) =>
 const read = (idPerfil: number) =>
   test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(withoutHeaders)
 
-/** Runs WRITERS loops of `write` beside READERS loops of mis-permisos; returns all answers. */
+/** Runs WRITERS loops of writes and READERS loops of reads at the same time. Returns all answers. */
 async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
   const writes: any[] = []
   const reads: Awaited<ReturnType<typeof read>>[] = []
@@ -98,7 +98,7 @@ async function contend(idPerfil: number, write: (writer: number, round: number) 
 }
 
 describe('concurrent writers of one matrix', () => {
-  it('show each reader one complete matrix, and leave exactly one', async () => {
+  it('let each reader see one complete matrix, and leave exactly one matrix', async () => {
     const idPerfil = await insertPerfil('Disputado')
     // From 1 to 31, because matrix 0 would have no flag.
     const ofWriter = (writer: number, round: number) => 1 + ((writer + round * WRITERS) % 31)

@@ -122,7 +122,7 @@ describe('the functions', () => {
     expect(await isSistema(sql)).toEqual([{ si: true }])
   })
 
-  it('are replaced when they have no comment with a checksum, and others are not', async () => {
+  it('are replaced if they have no comment with a checksum, while the others are kept', async () => {
     const sql = open()
     await migrate(sql)
     const before = await readCatalogue(sql)

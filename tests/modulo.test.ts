@@ -33,7 +33,7 @@ it('GET /api/modulo counts and pages only the modules that match the search', as
   expect([ids(second.data), second.totalPages]).toEqual([[6], 2])
 })
 
-it('refuses a name that differs in case only, and lets a module keep its own', async () => {
+it('refuses a name that differs from another only in case, and lets a module keep its own name', async () => {
   const { body } = await call('POST', '/api/modulo', { strNombreModulo: 'órdenes' })
   expect(body).toEqual({ success: true, data: { id: 18, strNombreModulo: 'ÓRDENES' } })
   const again = await call('POST', '/api/modulo', { strNombreModulo: 'Órdenes' })
@@ -46,7 +46,7 @@ it('refuses a name that differs in case only, and lets a module keep its own', a
   expect(kept.body).toEqual(body)
 })
 
-it('finds modules by a part of their name in any case and script', async () => {
+it('finds modules by a part of their name, in upper or lower case and in any script', async () => {
   for (const nombre of ['français', 'œuvre', 'склад', 'straße']) {
     const { body } = await call('POST', '/api/modulo', { strNombreModulo: nombre })
     for (const search of [nombre, nombre.toUpperCase(), nombre.slice(1, -1)]) {
@@ -57,7 +57,7 @@ it('finds modules by a part of their name in any case and script', async () => {
   }
 })
 
-it('creates one module when ten with the same name are sent at once', async () => {
+it('creates one module when ten requests with the same name arrive at once', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => call('POST', '/api/modulo', { strNombreModulo: 'única' })),
   )

@@ -58,7 +58,7 @@ describe.each([
   ['TCP', false],
   ['TLS', true],
 ])('over %s', (_name, tls) => {
-  it.each(FAULTS)('serves again after %s of idle connections', async (fault) => {
+  it.each(FAULTS)('serves again after the fault %s on idle connections', async (fault) => {
     const { proxy, pool } = await openPoolBehindProxy(tls)
     proxy[fault]()
     proxy.serve()
@@ -70,7 +70,7 @@ describe.each([
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   })
 
-  it.each(FAULTS)('serves again after %s of busy connections', async (fault) => {
+  it.each(FAULTS)('serves again after the fault %s on busy connections', async (fault) => {
     const { proxy, pool, occupy } = await openPoolBehindProxy(tls)
     const since = await readClock()
     const answers = occupy(2)

@@ -65,7 +65,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   const permisos = async (idPerfil = id) =>
     (await get(`/api/permisos/por-perfil/${idPerfil}`)).data as { idModulo: number }[]
 
-  it('replaces the records by one for each module with every flag when it is set', async () => {
+  it('when it is set, replaces the records by one for each module, with every flag', async () => {
     const before = await permisos(1)
     await change(true)
     expect(await permisos()).toEqual(
@@ -79,7 +79,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos(1)).toEqual(before)
   })
 
-  it('deletes all records of the profile when it is cleared', async () => {
+  it('when it is cleared, deletes all records of the profile', async () => {
     await change(true)
     const others = await permisos(1)
     await change(false)
@@ -87,7 +87,7 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos(1)).toEqual(others)
   })
 
-  it('leaves the records unchanged when it stays the same', async () => {
+  it('when it stays the same, leaves the records unchanged', async () => {
     const before = await permisos()
     await change(false)
     expect(await permisos()).toEqual(before)

@@ -90,7 +90,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
     expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
   })
 
-  it('ignores unknown keys of an entry, even unreadable ones', async () => {
+  it('ignores unknown keys of an entry, even those that PostgreSQL could not store', async () => {
     const unknown = { '\0': 'a\0b', '\ud800': '\ud800', id: 7, idPerfil: 3 }
     expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(
       MATRIX_REPLACED,

@@ -24,7 +24,7 @@ interface Server {
 
 /**
  * Starts one PostgreSQL for the whole run and migrates a template database in it. The template has
- * the locale C, in which PostgreSQL's own upper() changes ASCII letters alone.
+ * the locale C, in which PostgreSQL's own upper() changes only ASCII letters.
  */
 export default async function setup(project: TestProject) {
   const server = await startServer()

@@ -6,19 +6,19 @@ import { type Answer, DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } 
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
 
-// A write first decides whether the caller may change a row, and then changes it. These tests create
-// the row in between: the write must behave as if the row did not exist. The attacker guesses the id
-// from the table's sequence and sends a write about it, and an administrator creates a row that the
-// attacker may not change: a profile with more permissions, or something that belongs to one.
+// A write first checks whether the caller may change a row, and then changes it. These tests create the
+// row between the check and the change: the write must behave as if the row did not exist. The attacker
+// guesses the id of the next row and sends a write with this id. Meanwhile an administrator creates the
+// row, which the attacker may not change: a profile with more permissions, or a row of such a profile.
 //
-// The first group tests each attack once and exactly. It replaces the SQL function that decides by
-// one that stops after its decision until the test releases an advisory lock. The row is created
-// meanwhile. The attacker must then get the answer for an unknown id and leave the row untouched.
+// The first group tests each attack once. It replaces the SQL function that makes the check. The
+// replacement makes the same check and then waits until the test releases an advisory lock. Meanwhile
+// the row is created. The attacker must get the answer for an unknown id, and the row must not change.
 //
-// The second group tests each attack RACE_ROUNDS times with the functions as they are, over two
-// replicas: the attacker repeats the request until the row has been created at a random moment.
+// The second group tests each attack RACE_ROUNDS times with the original functions and two replicas.
+// The attacker repeats the request, and the row is created at a random moment.
 
-/** How many times the second group runs each attack; 400 find a gap of a millisecond. */
+/** How many times the second group runs each attack. With 400 it finds a gap of a millisecond. */
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 40)
 /** The key of the advisory lock at which the attacker's write stops. */
 const PAUSE = 11
@@ -231,9 +231,9 @@ beforeAll(async () => {
   return () => holder.end()
 })
 
-describe('a row that is created after a write was decided does not exist for that write', () => {
+describe('a row that is created after the check of a write does not exist for that write', () => {
   beforeAll(async () => {
-    // An administrator's write has no limit and does not stop.
+    // An administrator's write has no limit, so it does not wait for the lock.
     await holder.unsafe(`
       alter function refuse_beyond(integer[], integer) rename to refuse_beyond_at_once;
       create function refuse_beyond(p_perfiles integer[], p_limite integer) returns void

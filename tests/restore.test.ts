@@ -9,7 +9,7 @@ const admin = postgres(inject('serverUrl'), { max: 1 })
 const [server] = await admin`select current_setting('server_version_num')::integer / 10000 as major`
 await admin.end()
 const client = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(/\d+/)?.[0]
-/** pg_dump refuses to dump a server that is newer than itself. */
+/** Whether pg_dump can dump the server. It refuses a server that is newer than itself. */
 const isUsable = Number(client ?? 0) >= server?.major
 
 /** Copies the migrated database and empties the copy with a statement; returns its URL. */

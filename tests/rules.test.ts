@@ -2,8 +2,9 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cloneDatabase } from './app.js'
 
-/** With so many profiles and records for each, the planner may prefer a sequential scan. */
+/** How many profiles there are: so many that the planner may prefer a sequential scan. */
 const PERFILES = 8000
+/** How many permission records each profile has. */
 const RECORDS = 100
 
 const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
@@ -97,7 +98,7 @@ describe('a write that no rule limits reads no permission record', () => {
   })
 })
 
-describe('a rule reads the records of the compared profiles alone', () => {
+describe('a rule reads only the records of the profiles that it compares', () => {
   const actor = actorOf(JEFE, { modulo: 'USUARIO' })
   /** The records of at most four profiles, and the record with the caller's permission. */
   const MOST = 4 * RECORDS + 1
@@ -123,7 +124,7 @@ describe('begin_write', () => {
       ({ code }) => code,
     )
 
-  it('checks the permission that the endpoint needs, and none when it needs none', async () => {
+  it('checks the permission that the endpoint needs, if it needs one', async () => {
     expect(await begin(actorOf(JEFE))).toBe(JEFE)
     expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO' }))).toBe('LL403')
     expect(await begin(actorOf(JEFE, { accion: 'ninguna' }))).toBe('LL403')
@@ -137,7 +138,7 @@ describe('begin_write', () => {
     expect(await begin({})).toBe('LL401')
   })
 
-  it('returns no limit for an administrator, and for nobody with AUTHORIZATION=client', async () => {
+  it('returns no limit for an administrator, nor for any caller with AUTHORIZATION=client', async () => {
     expect(await begin(actorOf(ADMIN, { modulo: 'NINGUNO' }))).toBe(null)
     expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO', enforced: false }))).toBe(null)
   })

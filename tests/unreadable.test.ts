@@ -135,7 +135,7 @@ describe('bytes that are not a valid HTTP request', () => {
 })
 
 describe('a client that does not finish its request', () => {
-  // The service lets Node check for such connections each second instead of every 30 seconds.
+  // The service makes Node check for such connections every second instead of every 30 seconds.
   it.each([
     ['headers are', GET],
     ['body is', `${POST}Content-Length: 9\r\n\r\n{`],

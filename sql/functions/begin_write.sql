@@ -1,20 +1,35 @@
--- Starts every write: locks the caller, the caller's profile and the profiles that the write
--- changes, and then decides once more whether the caller may write. From here on nobody else can
--- change what the decision depends on. Locks and decisions are statements of their own, because a
--- statement sees only what was committed before it began.
+-- Begins every write that a caller requests. It locks the caller, the caller's profile and the
+-- profiles that the write changes. Then it checks whether the caller may write. The service has
+-- checked this at the start of the request, but the caller may have lost the permission since then.
+-- Until this transaction ends, nobody can change what the second check has read.
 --
--- `p_perfiles`: the ids of the profiles that the write changes; null elements are ignored.
--- `p_actor`: the caller as found at the start of the request, {id, ver, modulo, accion, enforced}.
--- `modulo` and `accion` are the permission that the endpoint needs, JSON null if any session will
--- do. `enforced` is false with AUTHORIZATION=client.
+-- Takes the ids of the profiles that the write changes, in any order. Null elements are ignored.
+-- Takes the caller as `p_actor`, an object with these keys:
+-- - `id`: the id of the user.
+-- - `ver`: the version of the user's sessions in the caller's token.
+-- - `modulo`, `accion`: the permission that the endpoint needs. Both are JSON null if the endpoint
+--   needs only a session.
+-- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client.
 --
--- Returns in `perfiles` those of `p_perfiles` that exist, locked. A profile that is not among them
--- does not exist for this write, even if a later statement finds it. Returns in `limite` the
--- profile that limits the write, which is the caller's. `limite` is null, and the write has no
--- limit, for an administrator and with AUTHORIZATION=client. Raises LL401 when the session has
--- ended, and LL403 when the caller lacks the permission.
+-- Returns two values:
+-- - `perfiles`: the ids from `p_perfiles` for which a profile exists. These profiles are locked.
+--   The write must treat every other profile as unknown, even if a later statement finds it:
+--   another transaction may have added it in the meantime, and it is not locked.
+-- - `limite`: the id of the caller's profile if that profile limits the write. Then the write must
+--   not grant anything that this profile does not hold, and must not change a profile or a user
+--   that has more. It is null if the caller is an administrator, and with AUTHORIZATION=client.
+--
+-- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
+-- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after
+-- that, by a statement of its own (see README.md).
+--
+-- Raises LL401 if the session has ended, or if the user is inactive or deleted. Raises LL403 if the
+-- caller's profile lacks the permission.
 create or replace function begin_write(
-  p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer
+  p_perfiles integer[],
+  p_actor jsonb,
+  out perfiles integer[],
+  out limite integer
 )
 language plpgsql
 as $$
@@ -37,23 +52,18 @@ begin
   if v_locked.es_administrador or not (p_actor ->> 'enforced')::boolean then
     return;
   end if;
-
   limite := v_propio;
+
   if p_actor -> 'modulo' = 'null' then
     return;
   end if;
   if not exists (
-    select from permisos_perfil
+    select
+    from permisos_perfil
     join modulo on modulo.id = "idModulo"
     where "idPerfil" = v_propio
       and "strNombreModulo" = p_actor ->> 'modulo'
-      and case p_actor ->> 'accion'
-        when 'bitAgregar' then "bitAgregar"
-        when 'bitEditar' then "bitEditar"
-        when 'bitConsulta' then "bitConsulta"
-        when 'bitEliminar' then "bitEliminar"
-        when 'bitDetalle' then "bitDetalle"
-      end
+      and has_flag(permisos_perfil, p_actor ->> 'accion')
   ) then
     perform refuse();
   end if;

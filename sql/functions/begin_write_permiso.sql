@@ -1,11 +1,23 @@
--- Starts the write of one permission record, which is to be added (`p_id` null), overwritten, or
--- removed (`p_permiso` null): takes the advisory locks and calls begin_write. Returns the profiles
--- that are locked: the one that has the record now, and the one that is to have it. A record of any
--- other profile does not exist for this write.
+-- Begins a write of one permission record. insert_permiso, update_permiso and delete_permiso call
+-- it first.
 --
--- Raises, in this order: the foreign-key violation that an unknown profile or module would cause;
--- LL403 when one of the two profiles holds more than the caller's; LL403 when the new record grants
--- more than the caller's profile holds. Also raises what begin_write raises, before all of these.
+-- Takes the id of the record, which is null for a new record. Takes the new content of the record,
+-- {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in
+-- begin_write.
+--
+-- Returns the ids of the profiles that are locked: the profile that has the record now, and the
+-- profile that is to have it. A profile that does not exist is left out. If the record belongs to
+-- any other profile, the write must treat the record as unknown.
+--
+-- Acquires lock_permiso for an existing record, so that nobody moves the record to another profile
+-- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
+-- deleted meanwhile. Then locks the caller and the profiles with begin_write.
+--
+-- Raises what begin_write raises. After that it raises, in this order:
+-- 1. the foreign-key violation that the new content would cause, if its profile or its module is
+--    unknown;
+-- 2. LL403 if one of the locked profiles holds more than the caller's profile;
+-- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql

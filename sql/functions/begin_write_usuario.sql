@@ -1,14 +1,20 @@
--- Starts the write of a user, who is to be added (`p_id` null), overwritten with the profile
--- `p_id_perfil`, or removed (`p_id_perfil` null): locks the user's row and calls begin_write. The
--- transaction must have taken lock_usuarios or share_usuarios before. Returns whether the user
--- exists.
+-- Begins a write of a user. The transaction must have acquired share_usuarios or lock_usuarios
+-- before.
 --
--- The caller's row and the user's are locked by ascending id. Two callers who edit each other would
--- otherwise deadlock.
+-- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
+-- is to have, which is null for a deletion. `p_actor` is described in begin_write.
 --
--- Raises, in this order: LL403 when the user's present or future profile holds more than the
--- caller's; the foreign-key violation that an unknown profile would cause, unless the user is
--- unknown. Also raises what begin_write raises, before both of these.
+-- Returns whether the user exists, which is false for a new user.
+--
+-- Locks the user's row with `for no key update`, so that nobody gives the user another profile
+-- meanwhile. Then locks the caller and the profiles with begin_write. If the caller has the lower
+-- id, the caller's row is locked before the user's row. Otherwise two callers who edit each other
+-- would deadlock.
+--
+-- Raises what begin_write raises. After that it raises, in this order:
+-- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
+-- 2. the foreign-key violation that an unknown new profile would cause, unless the user to be
+--    overwritten is unknown.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

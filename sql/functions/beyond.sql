@@ -1,10 +1,16 @@
--- Returns the profile `p_id_perfil` as one row if it holds something that the profile `p_propio`
--- does not, and no row otherwise. An administrator's profile is beyond every other.
+-- Compares what two profiles hold. Takes their ids. Returns `p_id_perfil` as one row if that
+-- profile holds something that the profile `p_propio` does not hold, and no row otherwise. An
+-- administrator's profile always holds more.
 --
--- PostgreSQL inlines a function that returns a set into the calling statement and keeps the plan.
--- Up to release 17 it would plan a function that returned a boolean at every call.
--- `bool_or` reads all records of both profiles. With `exists` instead, PostgreSQL expects an early
--- hit and, if the table has no statistics, scans it: 570 ms with 2,000,000 records, not 0.3 ms.
+-- Acquires no locks. A write has locked both profiles before it calls this function.
+--
+-- The function returns a set because PostgreSQL inlines such a function into the calling statement,
+-- and keeps the plan of that statement. Up to PostgreSQL 17, a function that returns a boolean
+-- would be planned again at every call.
+--
+-- `bool_or` reads all records of the profile `p_id_perfil`. With `exists` instead, PostgreSQL
+-- expects to find a matching record early. If the table has no statistics, it then scans the whole
+-- table.
 create or replace function beyond(p_id_perfil integer, p_propio integer) returns setof integer
 language sql stable
 as $$

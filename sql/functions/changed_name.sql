@@ -1,7 +1,10 @@
--- Returns the name `p_name` of a field if its values in `p_antes` and in `p_ahora` differ, and null
--- if they do not. A missing field is the same as one that is null.
-create or replace function changed_name(p_name text, p_antes jsonb, p_ahora jsonb) returns text
+-- Takes the name of a field and two objects. Returns the name if the field's values in the two
+-- objects differ, and null if they are equal. A missing field counts as null.
+create or replace function changed_name(p_name text, p_antes jsonb, p_ahora jsonb)
+returns text
 language sql immutable
 as $$
-  select case when p_antes ->> p_name is distinct from p_ahora ->> p_name then p_name end;
+  select case
+    when p_antes ->> p_name is distinct from p_ahora ->> p_name then p_name
+  end;
 $$;

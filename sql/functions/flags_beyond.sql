@@ -1,5 +1,6 @@
--- Returns the names of the flags that are true in the permission record `p_permiso` and not true in
--- `p_otro`. A missing record is null and has no flag.
+-- Takes two permission records. Returns the names of the flags that are true in `p_permiso` but not
+-- in `p_otro`, as an array that may be empty. Either record is null if it does not exist; then its
+-- flags count as false.
 create or replace function flags_beyond(p_permiso permisos_perfil, p_otro permisos_perfil)
 returns text[]
 language sql immutable

@@ -1,5 +1,6 @@
--- Whether a permission record grants an action that the record `p_propio` does not. `p_propio` is
--- null if there is no such record. A flag that is null counts as false.
+-- Takes two permission records. Returns true if `p_permiso` has a flag that `p_propio` does not
+-- have, and false or null otherwise. `p_propio` is null if it does not exist. A flag that is null
+-- counts as false.
 create or replace function grants_more(p_permiso permisos_perfil, p_propio permisos_perfil)
 returns boolean
 language sql immutable

@@ -1,12 +1,25 @@
--- Locks the caller's profile `p_propio`, which is only read, and the profiles `p_escritos`, which
--- are to be written, by ascending id. Null elements are ignored. Foreign-key checks wait for neither
--- kind of lock.
--- Returns those of `p_escritos` that exist, and whether the caller's profile is an administrator's.
+-- Locks the profiles of a write: the caller's profile, which is only read, and the profiles that
+-- are written.
 --
--- Nearly every write concerns one profile. The statements for one profile compare with `=`, and
--- PostgreSQL keeps the plans of such statements (see README.md).
+-- Takes the id of the caller's profile, and the ids of the profiles to be written, in any order.
+-- Null elements are ignored.
+--
+-- Returns in `perfiles` the ids from `p_escritos` for which a profile exists. Returns in
+-- `es_administrador` whether the caller's profile is an administrator's.
+--
+-- Locks the caller's profile with `for share` and the others with `for no key update`, so that no
+-- other transaction changes their permission records or deletes one of them. The rows are locked by
+-- ascending id, so that two writes to the same profiles do not deadlock. Foreign-key checks wait
+-- for neither kind of lock.
+--
+-- Nearly every write changes one profile. The statements for one profile compare with `=`, and
+-- PostgreSQL keeps the plans of such statements (see README.md). lock_varios_perfiles locks several
+-- profiles.
 create or replace function lock_perfiles(
-  p_propio integer, p_escritos integer[], out perfiles integer[], out es_administrador boolean
+  p_propio integer,
+  p_escritos integer[],
+  out perfiles integer[],
+  out es_administrador boolean
 )
 language plpgsql
 as $$
@@ -24,11 +37,22 @@ begin
   end if;
 
   if v_escrito <= p_propio then
-    select id into v_id from perfil where id = v_escrito for no key update;
+    select id into v_id
+    from perfil
+    where id = v_escrito
+    for no key update;
   end if;
-  select "bitAdministrador" into es_administrador from perfil where id = p_propio for share;
+
+  select "bitAdministrador" into es_administrador
+  from perfil
+  where id = p_propio
+  for share;
+
   if v_escrito > p_propio then
-    select id into v_id from perfil where id = v_escrito for no key update;
+    select id into v_id
+    from perfil
+    where id = v_escrito
+    for no key update;
   end if;
   perfiles := array_remove(array[v_id], null);
 end

@@ -1,5 +1,7 @@
--- Lets one transaction at a time write a permission record. The transaction reads which profile has
--- the record and then locks that profile; nobody else can move the record in between.
+-- Acquires an advisory lock for the permission record with the id `p_id`. Only one transaction at a
+-- time can hold it. It is held until the transaction ends. A write of a record reads which profile
+-- has the record, and then locks that profile. Without this lock, another transaction could move
+-- the record to another profile in between.
 create or replace function lock_permiso(p_id integer) returns void
 language sql
 as $$

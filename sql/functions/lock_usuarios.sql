@@ -1,7 +1,10 @@
--- Waits until no transaction holds share_usuarios, and makes new ones wait until this transaction
--- ends. Two transactions that exchange the names or the emails of two users would otherwise
--- deadlock in the unique indexes. While a transaction holds this lock, no other one activates a user
--- or gives a user another profile; ensure_administrador depends on that.
+-- Acquires the advisory lock of a transaction that adds or removes a user, or changes a user's
+-- name, email, profile or status. The lock is exclusive: while a transaction holds it, no other
+-- transaction can hold it or share_usuarios. It is held until the transaction ends.
+--
+-- Without it, two transactions that exchange the names or the emails of two users would deadlock in
+-- the unique indexes. ensure_administrador also depends on it: no other transaction activates a
+-- user, or gives a user another profile, meanwhile.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

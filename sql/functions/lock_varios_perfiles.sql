@@ -1,9 +1,12 @@
--- The same as lock_perfiles for any number of profiles that are to be written.
+-- Does the same as lock_perfiles, which calls it if a write changes several profiles.
 --
--- `force_generic_plan` makes PostgreSQL keep the plans. Statements that take an array are otherwise
--- planned at every call, which takes longer than the locks.
+-- The statements take an array, so PostgreSQL would plan them again at every call. That would take
+-- longer than the locks. `force_generic_plan` makes PostgreSQL keep their plans.
 create or replace function lock_varios_perfiles(
-  p_propio integer, p_escritos integer[], out perfiles integer[], out es_administrador boolean
+  p_propio integer,
+  p_escritos integer[],
+  out perfiles integer[],
+  out es_administrador boolean
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan

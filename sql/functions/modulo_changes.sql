@@ -1,5 +1,5 @@
--- Returns the changes of a module for the audit (see README.md), from the name `p_antes` to the
--- name `p_ahora`. `p_antes` is null for a new module, and `p_ahora` for a deleted one.
+-- Takes the name of a module before and after a write. `p_antes` is null for a new module, and
+-- `p_ahora` for a deleted one. Returns the changes for the audit line, as README.md describes them.
 create or replace function modulo_changes(p_antes text, p_ahora text) returns jsonb
 language sql stable
 as $$

@@ -1,4 +1,4 @@
--- Returns the key of the advisory lock that lock_modulos and share_modulos take.
+-- Returns the key of the advisory lock that lock_modulos and share_modulos acquire.
 create or replace function modulos_key() returns bigint
 language sql immutable
 as $$

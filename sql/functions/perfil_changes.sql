@@ -1,6 +1,6 @@
--- Returns the changes of a profile for the audit (see README.md), from `p_antes` to `p_ahora`. Both
--- are in the form of perfil_data. `p_antes` is null for a new profile, and `p_ahora` for a deleted
--- one.
+-- Takes a profile before and after a write, in the form of perfil_data. `p_antes` is null for a new
+-- profile, and `p_ahora` for a deleted one. Returns the changes for the audit line, as README.md
+-- describes them.
 create or replace function perfil_changes(p_antes jsonb, p_ahora jsonb) returns jsonb
 language sql stable
 as $$

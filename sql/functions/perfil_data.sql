@@ -1,4 +1,4 @@
--- Returns a profile in the form of the contract (section 2.2).
+-- Takes a row of the table `perfil`. Returns the profile in the form of the contract (section 2.2).
 create or replace function perfil_data(p_perfil perfil) returns jsonb
 language sql stable
 as $$

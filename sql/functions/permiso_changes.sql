@@ -1,8 +1,8 @@
--- Returns the same as permisos_changes for one record, from `p_antes` to `p_ahora`. `p_antes` is null
--- for a new record, and `p_ahora` for a deleted one.
+-- Takes one permission record before and after a write. `p_antes` is null for a new record, and
+-- `p_ahora` for a deleted one. Returns what permisos_changes would return for the two.
 --
--- The single writes call it because permisos_changes joins two sets. That join takes a third of the
--- time of a whole single write.
+-- The writes of single records call this function because permisos_changes joins two sets, and the
+-- join would take a third of the time of the whole write.
 create or replace function permiso_changes(p_antes permisos_perfil, p_ahora permisos_perfil)
 returns jsonb
 language plpgsql stable

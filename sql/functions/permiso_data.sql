@@ -1,4 +1,5 @@
--- Returns a permission record in the form of the contract (section 2.4).
+-- Takes a row of the table `permisos_perfil`. Returns the permission record in the form of the
+-- contract (section 2.4).
 create or replace function permiso_data(p_permiso permisos_perfil) returns jsonb
 language sql stable
 as $$

@@ -1,10 +1,14 @@
--- Returns the changes of permission records for the audit (see README.md), from the records `p_antes`
--- to the records `p_ahora`: one entry for each profile whose permissions differ, by ascending id.
+-- Takes the permission records before and after a write. Either array may be null, which counts as
+-- empty. Returns the changes for the audit line, as README.md describes them: an array with one
+-- entry for each profile whose permissions differ, by ascending id of the profile.
 --
--- An entry about more than 200 modules has the numbers of flags in place of names and flags. A matrix
--- can have 10,000 entries, and its line would have a megabyte.
--- `materialized` keeps PostgreSQL from computing the flags again at each place that names them. The
--- result is built as json and converted once: jsonb is built anew at each level.
+-- The entry of a profile lists at most 200 modules. If more modules differ, it contains only the
+-- numbers of flags. A profile may have 10,000 records, and an audit line that listed them all would
+-- be a megabyte long.
+--
+-- `materialized` makes PostgreSQL compute the flags of a record once, and not again for each
+-- expression that uses them. The result is built as json and converted to jsonb at the end, because
+-- every level of nested jsonb would copy the levels inside it.
 create or replace function permisos_changes(p_antes permisos_perfil[], p_ahora permisos_perfil[])
 returns jsonb
 language plpgsql stable

@@ -1,4 +1,5 @@
--- Raises LL403, which means that the caller may not do this write. The transaction is rolled back.
+-- Raises LL403, which means that the caller may not do this write. PostgreSQL then rolls back the
+-- transaction.
 create or replace function refuse() returns void
 language plpgsql
 as $$

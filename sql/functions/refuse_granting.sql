@@ -1,6 +1,9 @@
--- Refuses the write if one of the records to be written grants something that the profile
--- `p_limite` does not hold. `p_permisos`: a JSON array of {idModulo, …flags}. If `p_limite`
--- is null, the write has no limit (see begin_write), and nothing is refused.
+-- Takes the permission records that are to be written, as a JSON array of {idModulo, …flags}, and
+-- the id of the profile that limits the write (`limite` of begin_write). Raises LL403 if one of the
+-- records grants something that the limiting profile does not hold. If `p_limite` is null, the
+-- write has no limit, and nothing is raised.
+--
+-- Acquires no locks: begin_write has locked the limiting profile before.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$

@@ -1,5 +1,7 @@
--- Keeps lock_modulos waiting until this transaction ends: meanwhile no module is renamed or
--- deleted. Any number of transactions can hold this lock at the same time.
+-- Acquires the advisory lock of a transaction that writes permission records. The lock is shared:
+-- many transactions can hold it at the same time, but none while another transaction holds
+-- lock_modulos. It is held until the transaction ends. So no other transaction renames or deletes a
+-- module meanwhile.
 create or replace function share_modulos() returns void
 language sql
 as $$

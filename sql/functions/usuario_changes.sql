@@ -1,9 +1,9 @@
--- Returns the changes of a user for the audit (see README.md), from `p_antes` to `p_ahora`. Both
--- are in the form of usuario_data. `p_antes` is null for a new user, and `p_ahora` for a deleted
--- one.
+-- Takes a user before and after a write, in the form of usuario_data. `p_antes` is null for a new
+-- user, and `p_ahora` for a deleted one. Returns the changes for the audit line, as README.md
+-- describes them.
 --
--- The password, the email, the phone number and the image are named in `changed` if they differ.
--- Their values are left out, as the result is logged.
+-- The result is logged. So it contains only the names of the fields that differ, and not their
+-- values, for the password, the email, the phone number and the image.
 create or replace function usuario_changes(p_antes jsonb, p_ahora jsonb) returns jsonb
 language sql stable
 as $$

@@ -1,4 +1,5 @@
--- Returns a user in the form of the contract (section 2.1), with the hash of the password.
+-- Takes a row of the table `usuario`. Returns the user in the form of the contract (section 2.1),
+-- including the hash of the password.
 create or replace function usuario_data(p_usuario usuario) returns jsonb
 language sql stable
 as $$

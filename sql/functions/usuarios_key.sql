@@ -1,4 +1,4 @@
--- Returns the key of the advisory lock that lock_usuarios and share_usuarios take.
+-- Returns the key of the advisory lock that lock_usuarios and share_usuarios acquire.
 create or replace function usuarios_key() returns bigint
 language sql immutable
 as $$

@@ -1,5 +1,10 @@
--- Raises what insert_usuario (`p_id` null) or update_usuario would raise now because of the caller
--- or of the profiles. Returns {} otherwise, and changes nothing.
+-- Checks whether the caller may add a user (`p_id` is null) or overwrite one. Changes nothing.
+--
+-- Takes the id of the user and the id of the profile that the user is to have. `p_actor` is
+-- described in begin_write. Returns {}.
+--
+-- Acquires share_usuarios and the locks of begin_write_usuario, as the write itself does. Raises
+-- what begin_write_usuario raises.
 create or replace function check_usuario_write(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns jsonb
 language plpgsql

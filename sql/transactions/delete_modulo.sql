@@ -1,8 +1,14 @@
--- Removes a module with its permission records. A system module stays; an unknown id changes
--- nothing.
--- Returns {deleted: false} for a system module, and otherwise {deleted: true, changes}.
+-- Removes a module and all permission records for it. A system module is not removed. An unknown id
+-- changes nothing.
 --
--- Refuses the write if a profile that has a record for the module holds more than the caller's.
+-- Takes the id of the module. `p_actor` is described in begin_write. Returns {deleted: false} for a
+-- system module, and {deleted: true, changes} otherwise.
+--
+-- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks the
+-- module's row, and with begin_write every profile that has a record for the module.
+--
+-- Raises what begin_write raises. Raises LL403 if one of these profiles holds more than the
+-- caller's profile.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -18,7 +24,8 @@ begin
   end if;
 
   v_write := begin_write(
-    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id), p_actor
+    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
+    p_actor
   );
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 

@@ -1,8 +1,10 @@
--- Removes a profile with its permission records. An unknown id changes nothing. Returns
--- {changes}.
+-- Removes a profile and all of its permission records. An unknown id changes nothing.
 --
--- Refuses the write if the profile holds more than the caller's. Raises a foreign-key violation if
--- users have the profile.
+-- Takes the id of the profile. `p_actor` is described in begin_write. Returns {changes}. Locks the
+-- profile with begin_write.
+--
+-- Raises what begin_write raises. Raises LL403 if the profile holds more than the caller's profile,
+-- and a foreign-key violation if users have the profile.
 create or replace function delete_perfil(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,5 +1,7 @@
--- Removes one permission record. An unknown id changes nothing. Returns {changes}. Raises what
--- begin_write_permiso raises.
+-- Removes one permission record. An unknown id changes nothing.
+--
+-- Takes the id of the record. `p_actor` is described in begin_write. Returns {changes}. Has the
+-- locks and the errors of begin_write_permiso.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

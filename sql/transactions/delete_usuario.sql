@@ -1,5 +1,10 @@
--- Removes a user. An unknown id changes nothing. Returns {imagenAnterior: the hosted image that the
--- user had, or null; changes}. Raises what begin_write_usuario raises.
+-- Removes a user. An unknown id changes nothing.
+--
+-- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior,
+-- changes}. `imagenAnterior` is the name of the hosted image that the user had, or null.
+--
+-- Acquires lock_usuarios, because it removes a user. Has the other locks and the errors of
+-- begin_write_usuario.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,8 +1,12 @@
--- Ends all sessions of the caller, so that none of the tokens issued so far is valid any more.
--- Returns {}. Raises what begin_write raises.
+-- Ends all sessions of the caller. Afterwards no token that was issued before is valid.
 --
--- begin_write locks the caller's row only with `for share`. Two logouts that both held this lock
--- would deadlock at the update. So this function first locks the row with `for no key update`.
+-- Takes the caller as described in begin_write. Returns {}.
+--
+-- Locks the caller's row with `for no key update`, and then as begin_write does, with `for share`.
+-- If it began with `for share`, two logouts of the same user could both hold that lock, and would
+-- deadlock at the update.
+--
+-- Raises what begin_write raises.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$

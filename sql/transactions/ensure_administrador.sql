@@ -1,10 +1,17 @@
--- Makes the named user an active administrator with this password if there is no active
--- administrator, and creates the profile and the user if they are missing. Otherwise changes
--- nothing. The service calls it at the start, without a session.
+-- Sets up an administrator if there is no active one, and changes nothing otherwise. The named user
+-- becomes an active administrator with the given password. The user is added if the name is
+-- unknown. The profile ADMINISTRADOR is added if there is no administrator's profile. The service
+-- calls this function when it starts, so there is no caller.
 --
--- `p_usuario`: {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. An existing user keeps
--- the email. Returns {ensured: whether the user was made an administrator}. Raises a unique
--- violation if another user has the email, or has the name in different upper or lower case.
+-- Takes {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. A user who exists already
+-- keeps the stored email. Returns {ensured}, which is true if the user was made an administrator.
+--
+-- Acquires lock_administrador, because several replicas may start together. Acquires lock_usuarios,
+-- so that nobody activates another administrator meanwhile. Acquires share_modulos, because a new
+-- profile gets a record for each module. Then locks the user and the profile.
+--
+-- Raises a unique violation if another user has the email. Raises a unique violation if another
+-- user has the name in different upper or lower case.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
@@ -19,7 +26,8 @@ begin
   perform lock_usuarios();
 
   if exists (
-    select from usuario
+    select
+    from usuario
     join perfil on perfil.id = "idPerfil"
     where "idEstadoUsuario" and "bitAdministrador"
   ) then
@@ -27,16 +35,22 @@ begin
   end if;
 
   if exists (
-    select from usuario
-    where fold_case("strCorreo") = fold_case(v_correo) and "strNombreUsuario" <> v_nombre
+    select
+    from usuario
+    where fold_case("strCorreo") = fold_case(v_correo)
+      and "strNombreUsuario" <> v_nombre
   ) then
     raise unique_violation using constraint = 'usuario_correo_unico';
   end if;
 
   perform share_modulos();
-  select id into v_usuario from usuario where "strNombreUsuario" = v_nombre for no key update;
+  select id into v_usuario
+  from usuario
+  where "strNombreUsuario" = v_nombre
+  for no key update;
+
   -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
-  -- could prepare one that is named ADMINISTRADOR.
+  -- could add one with the name ADMINISTRADOR, and the user would get its permissions.
   select id into v_perfil
   from perfil
   where "bitAdministrador"
@@ -44,7 +58,8 @@ begin
   limit 1
   for no key update;
   if not found then
-    insert into perfil ("strNombrePerfil", "bitAdministrador") values ('ADMINISTRADOR', true)
+    insert into perfil ("strNombrePerfil", "bitAdministrador")
+    values ('ADMINISTRADOR', true)
     returning id into v_perfil;
     perform grant_all_modulos(v_perfil);
   end if;
@@ -54,7 +69,10 @@ begin
     values (v_nombre, v_perfil, v_hash, v_correo);
   else
     update usuario
-    set "idPerfil" = v_perfil, "strPwd" = v_hash, "idEstadoUsuario" = true,
+    set
+      "idPerfil" = v_perfil,
+      "strPwd" = v_hash,
+      "idEstadoUsuario" = true,
       "versionSesion" = "versionSesion" + 1
     where id = v_usuario;
   end if;

@@ -1,8 +1,14 @@
 -- Adds a module.
 --
--- `p_modulo`: {strNombreModulo, semejante}; names that look alike have the same `semejante`.
--- Returns {data: the new module, changes}. Raises a unique violation if a module has the name.
--- If the caller is limited (see begin_write), refuses a name that looks like a system module's.
+-- Takes {strNombreModulo, semejante}. `semejante` is the name in a form that is the same for all
+-- names that look alike. `p_actor` is described in begin_write. Returns {data, changes}; `data` is
+-- the new module.
+--
+-- Acquires lock_nombres_de_modulo, because it gives a module a name. Then locks the caller with
+-- begin_write.
+--
+-- Raises what begin_write raises. Raises a unique violation if a module has the name already. If
+-- begin_write returns a limit, raises LL403 for a name that looks like a system module's.
 create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -16,8 +22,11 @@ begin
     perform refuse();
   end if;
 
-  insert into modulo ("strNombreModulo") values (p_modulo ->> 'strNombreModulo')
-  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
+  insert into modulo ("strNombreModulo")
+  values (p_modulo ->> 'strNombreModulo')
+  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
+  into v_data;
+
   return jsonb_build_object(
     'data', v_data,
     'changes', modulo_changes(null, v_data ->> 'strNombreModulo')

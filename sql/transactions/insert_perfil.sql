@@ -1,8 +1,14 @@
--- Adds a profile. An administrator's profile gets one permission record per module, with every
--- flag.
+-- Adds a profile. An administrator's profile also gets one permission record for each module, with
+-- all flags.
 --
--- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the new profile, changes}.
--- Refuses to add an administrator's profile if the caller is limited (see begin_write).
+-- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. `p_actor` is
+-- described in begin_write. Returns {data, changes}; `data` is the new profile.
+--
+-- Acquires share_modulos, because it may write permission records. Then locks the caller with
+-- begin_write.
+--
+-- Raises what begin_write raises. If begin_write returns a limit, raises LL403 for an
+-- administrator's profile.
 create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

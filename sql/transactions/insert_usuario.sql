@@ -1,9 +1,12 @@
 -- Adds a user.
 --
--- `p_usuario`: {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
--- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing.
--- Returns {data: the new user, changes}. Raises a unique violation if another user has the name or
--- the email, and what begin_write_usuario raises.
+-- Takes {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
+-- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and
+-- a missing `idEstadoUsuario` is true. `p_actor` is described in begin_write. Returns {data,
+-- changes}; `data` is the new user.
+--
+-- Acquires lock_usuarios, because it adds a user. Has the other locks and the errors of
+-- begin_write_usuario. Also raises a unique violation if another user has the name or the email.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -14,8 +17,14 @@ begin
   perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
 
   insert into usuario (
-    "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular", "idEstadoUsuario",
-    "imagenUrl", "imagenPublicId"
+    "strNombreUsuario",
+    "idPerfil",
+    "strPwd",
+    "strCorreo",
+    "strNumeroCelular",
+    "idEstadoUsuario",
+    "imagenUrl",
+    "imagenPublicId"
   )
   select
     "strNombreUsuario",

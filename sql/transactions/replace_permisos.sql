@@ -1,9 +1,18 @@
--- Replaces all permission records of one profile (contract, section 4.8).
+-- Replaces all permission records of one profile (contract, section 4.8). If the profile is unknown
+-- and there are no new records, it changes nothing.
 --
--- `p_permisos`: a JSON array of {idModulo, …flags}; a missing flag is false. Returns {changes}.
--- Refuses the write if the profile holds more than the caller's, or if an entry grants more. Then,
--- and before it writes, raises a foreign-key violation for an unknown module, for a module that is
--- named twice, and for an unknown profile with entries.
+-- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
+-- flag is false. `p_actor` is described in begin_write. Returns {changes}.
+--
+-- Acquires share_modulos, so that no module is renamed or deleted meanwhile. Then locks the profile
+-- with begin_write. So two replacements at the same time follow one another, and the result is the
+-- records of the later one.
+--
+-- Raises what begin_write raises. After that it raises, in this order:
+-- 1. LL403 if the profile holds more than the caller's profile;
+-- 2. LL403 if a new record grants more than the caller's profile holds;
+-- 3. a foreign-key violation for an unknown profile, if there are new records;
+-- 4. a foreign-key violation for an unknown module, or for a module that is named twice.
 create or replace function replace_permisos(p_id_perfil integer, p_permisos jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
@@ -27,8 +36,10 @@ begin
     end if;
     return jsonb_build_object('changes', '[]'::jsonb);
   end if;
+
   v_permisos := array(
-    select permiso from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+    select permiso
+    from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
   );
   if cardinality(v_permisos) <> (
     select count(*)
@@ -39,13 +50,22 @@ begin
   end if;
 
   with borrados as (
-    delete from permisos_perfil where "idPerfil" = p_id_perfil returning permisos_perfil as permiso
+    delete from permisos_perfil
+    where "idPerfil" = p_id_perfil
+    returning permisos_perfil as permiso
   )
   select array_agg(permiso) into v_antes from borrados;
 
   with nuevos as (
-    insert into permisos_perfil
-      ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
+    insert into permisos_perfil (
+      "idPerfil",
+      "idModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle"
+    )
     select
       p_id_perfil,
       "idModulo",

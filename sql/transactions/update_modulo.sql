@@ -1,9 +1,17 @@
--- Renames a module.
+-- Renames a module. An unknown id changes nothing.
 --
--- `p_modulo`: as in insert_modulo. Returns {data: the module, null if unknown; changes}. Raises a
--- unique violation if another module has the name. If the caller is limited (see begin_write),
--- refuses to rename a system module or a module that has permission records, and to give a name
--- that looks like a system module's.
+-- Takes the id of the module, and a record as insert_modulo does. `p_actor` is described in
+-- begin_write. Returns {data, changes}; `data` is the module, or null if the id is unknown.
+--
+-- Acquires lock_nombres_de_modulo, because it gives a module a name. Acquires lock_modulos, so that
+-- no profile gets a record for the module meanwhile. Then locks the module's row, and with
+-- begin_write every profile that has a record for the module.
+--
+-- Raises what begin_write raises. Raises a unique violation if another module has the name. If
+-- begin_write returns a limit and the name changes, raises LL403 in each of these cases:
+-- - The module is a system module.
+-- - The new name looks like a system module's.
+-- - A profile has a record for the module.
 create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -23,7 +31,8 @@ begin
 
   -- The permission maps of these profiles contain the name, so their versions change.
   v_write := begin_write(
-    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id), p_actor
+    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
+    p_actor
   );
   if v_write.limite is not null and v_ahora <> v_antes and (
     is_modulo_de_sistema(v_antes)
@@ -33,9 +42,12 @@ begin
     perform refuse();
   end if;
 
-  update modulo set "strNombreModulo" = v_ahora
+  update modulo
+  set "strNombreModulo" = v_ahora
   where id = p_id
-  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo") into v_data;
+  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
+  into v_data;
+
   return jsonb_build_object('data', v_data, 'changes', modulo_changes(v_antes, v_ahora));
 end
 $$;

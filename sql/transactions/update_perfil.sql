@@ -1,9 +1,16 @@
--- Overwrites a profile. If the administrator flag changes, the profile's permission records are
--- replaced (contract, section 3): by one per module with every flag, or by none.
+-- Overwrites a profile. An unknown id changes nothing. If the administrator flag changes, the
+-- profile's permission records are replaced too (contract, section 3). A profile that becomes an
+-- administrator's gets one record for each module, with all flags. A profile that was an
+-- administrator's has no records afterwards.
 --
--- `p_perfil`: {strNombrePerfil, bitAdministrador}. Returns {data: the profile, null if unknown;
--- changes}.
--- Refuses to change the flag if the caller is limited (see begin_write).
+-- Takes the id of the profile, and {strNombrePerfil, bitAdministrador}. `p_actor` is described in
+-- begin_write. Returns {data, changes}; `data` is the profile, or null if the id is unknown.
+--
+-- Acquires share_modulos, because it may write permission records. Then locks the profile with
+-- begin_write.
+--
+-- Raises what begin_write raises. If begin_write returns a limit, raises LL403 when the
+-- administrator flag changes.
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -31,7 +38,9 @@ begin
   end if;
 
   update perfil
-  set "strNombrePerfil" = p_perfil ->> 'strNombrePerfil', "bitAdministrador" = v_ahora
+  set
+    "strNombrePerfil" = p_perfil ->> 'strNombrePerfil',
+    "bitAdministrador" = v_ahora
   where id = p_id
   returning perfil_data(perfil) into v_data;
   return jsonb_build_object('data', v_data, 'changes', perfil_changes(v_antes, v_data));

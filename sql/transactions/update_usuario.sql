@@ -1,15 +1,20 @@
--- Overwrites a user. If the password or the image is missing, the stored one stays. A new password
--- ends all sessions of the user.
+-- Overwrites a user. An unknown id changes nothing. If the password or the image is missing, the
+-- stored one stays. A new password ends all sessions of the user.
 --
--- `p_usuario`: as in insert_usuario, but `idEstadoUsuario` is required. Returns {data: the user,
--- null if unknown; imagenAnterior: the hosted image that a new one replaces, or null; changes}.
--- Raises what insert_usuario raises.
+-- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
+-- `p_actor` is described in begin_write. Returns {data, imagenAnterior, changes}. `data` is the
+-- user, or null if the id is unknown. `imagenAnterior` is the name of the hosted image that a new
+-- image replaces, or null.
 --
--- A write that keeps the name, the email, the profile and the status takes share_usuarios, so such
--- writes run side by side. Which of the two locks it takes is chosen before the user is locked. If
--- another transaction changes the user in between, the wrong one may be chosen. Then two writes
--- that exchange names can deadlock, and PostgreSQL rolls one of them back. No rule depends on the
--- choice.
+-- Acquires share_usuarios if the name, the email, the profile and the status stay the same, so that
+-- such writes can run at the same time. Otherwise acquires lock_usuarios. Has the other locks and
+-- the errors of begin_write_usuario. Also raises a unique violation if another user has the name or
+-- the email.
+--
+-- The write chooses between the two locks before it locks the user's row. If another transaction
+-- changes the user in between, the write may hold share_usuarios although it changes the name. Then
+-- two writes that exchange names can deadlock, and PostgreSQL rolls one of them back. No permission
+-- depends on the choice.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
@@ -20,7 +25,8 @@ declare
   v_data jsonb;
 begin
   if exists (
-    select from usuario
+    select
+    from usuario
     where id = p_id
       and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
       and "strCorreo" = p_usuario ->> 'strCorreo'
@@ -47,7 +53,9 @@ begin
     "versionSesion" = usuario."versionSesion" + (nuevo."strPwd" is not null)::integer,
     "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
     "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
-  from jsonb_populate_record(null::usuario, p_usuario) as nuevo, usuario as antes
+  from
+    jsonb_populate_record(null::usuario, p_usuario) as nuevo,
+    usuario as antes
   where usuario.id = p_id and antes.id = p_id
   returning usuario_data(antes), antes."imagenPublicId", usuario_data(usuario)
   into v_antes, v_anterior, v_data;

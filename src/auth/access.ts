@@ -10,8 +10,8 @@ import type { Accion, ModuloDeSistema, Sesion, Token } from './schemas.js'
 import { shareSesiones } from './sesiones.js'
 
 /**
- * The kinds of records that can be the caller's own: the path parameter with the id of the record,
- * and the function that returns the caller's own id.
+ * The kinds of records that can be the caller's own. `param` is the path parameter with the id of
+ * the record. `ownId` returns the id of the caller's own record of this kind.
  */
 const OWN = {
   perfil: { param: 'idPerfil', ownId: (sesion: Sesion) => sesion.idPerfil },
@@ -28,7 +28,7 @@ export type Access =
   | {
       modulo: ModuloDeSistema
       accion: Accion
-      /** If the path names the caller's own record of this kind, any session will do. */
+      /** If the path names the caller's own record of this kind, any session is enough. */
       unlessOwn?: keyof typeof OWN
     }
 
@@ -36,18 +36,15 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
     /**
-     * The path parameter with the id of a profile. The version of its permission map is looked up
-     * with the session, as `caller.versionPermisos`.
+     * The path parameter with the id of a profile. The statement that looks up the session then
+     * also returns the version of that profile's permission map, as `caller.versionPermisos`.
      */
     versionOf?: 'idPerfil'
   }
   interface FastifyRequest {
     /** The payload of the verified token. Null if the route is public. */
     token: Token | null
-    /**
-     * The caller of a route that needs a session, from the check of the session on. Null for public
-     * routes.
-     */
+    /** The caller. Null before the session has been checked, and if the route is public. */
     caller: Caller
   }
 }
@@ -59,23 +56,27 @@ declare module 'fastify' {
  */
 export function identifyCallers(app: FastifyInstance) {
   app.decorateRequest('token', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const { access } = request.routeOptions.config
-    if (access === undefined || access === 'public') return
+    if (access === undefined || access === 'public') return done()
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
-    // Requests for one's own permission map share their statements with those of other users, and
-    // therefore do not count towards anybody's share.
-    if (versionOf(request) !== token.idPerfil) request.sharer = token.id
+    // A request for the caller's own permission map costs little, because one statement serves many
+    // of these requests. So it does not count towards the user's share.
+    const isForOwnMap = versionOf(request) === token.idPerfil
+    if (!isForOwnMap) request.sharer = token.id
+    done()
   })
 }
 
 /**
- * Lets a request pass only if its caller has what the route's `config.access` requires. It must be
- * called after identifyCallers. The hook throws the Failure `unauthenticated` if the session has
- * ended, and `forbidden` if the caller lacks the permission or another site may have forged the
- * request. A route without `config.access` makes the start of the service fail.
+ * Adds a hook that lets a request pass only if the caller has what the route's `config.access`
+ * requires. guardRoutes must be called after identifyCallers.
+ *
+ * The hook throws the Failure `unauthenticated` if the session has ended. It throws `forbidden` if
+ * the caller lacks the permission, or if another site may have forged the request. A route without
+ * `config.access` makes the start of the service fail.
  */
 export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
@@ -88,54 +89,74 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     if (access === undefined || access === 'public') return
     const sesion = await findSesionOf(request, access)
     if (!sesion) throw new Failure('unauthenticated')
-    const { modulo = null, accion = null } = typeof access === 'object' ? access : {}
-    request.caller = callerOf(sesion, { modulo, accion, enforced: isEnforced })
+    const permission = permissionOf(access)
+    request.caller = callerOf(sesion, { ...permission, enforced: isEnforced })
 
     if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
-    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden({ modulo, accion })
+    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden(permission)
   })
 
-  /** Finds the session for the request's token, with the permission that the route needs. */
+  /**
+   * Finds the session for the request's token, and whether it has the permission that the route
+   * needs.
+   */
   async function findSesionOf(request: FastifyRequest, access: Access) {
     const { token } = request
     if (!token) return undefined
-    const needed = isEnforced && typeof access === 'object' ? access : undefined
+    const permission = isEnforced ? permissionOf(access) : NO_PERMISSION
     return findSesion({
       id: token.id,
       ver: token.ver ?? 0,
-      modulo: needed?.modulo ?? null,
-      accion: needed?.accion ?? null,
+      ...permission,
       versionOf: versionOf(request),
     })
   }
 }
 
-/** Returns the session and what the endpoint needs as one object. */
+const NO_PERMISSION = { modulo: null, accion: null }
+
+/** Returns the permission that a route needs. */
+function permissionOf(access: Access) {
+  if (typeof access === 'string') return NO_PERMISSION
+  const { modulo, accion } = access
+  return { modulo, accion }
+}
+
+/** Returns one object with the session and what the endpoint needs. */
 function callerOf(sesion: Sesion, needs: Pick<Caller, 'modulo' | 'accion' | 'enforced'>): Caller {
   const { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos } = sesion
   return { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos, ...needs }
 }
 
 /**
- * Returns the id of the profile that `config.versionOf` points to; null if it is not a possible id.
+ * Returns the id in the path parameter that `config.versionOf` names. Returns null if the route has
+ * no `versionOf`, or if no record can have this id.
  */
-function versionOf({ params, routeOptions }: FastifyRequest) {
-  const param = routeOptions.config.versionOf
-  const id = param ? Number((params as Record<string, string>)[param]) : 0
-  return Number.isInteger(id) && id > 0 && id <= MAX_ID ? id : null
+function versionOf(request: FastifyRequest) {
+  const param = request.routeOptions.config.versionOf
+  if (!param) return null
+  const id = pathNumber(request, param)
+  const isPossible = Number.isInteger(id) && id > 0 && id <= MAX_ID
+  return isPossible ? id : null
 }
 
-function isAllowed({ params }: FastifyRequest, access: Access, sesion: Sesion) {
-  if (typeof access === 'string' || sesion.administrador || sesion.permitido) return true
+/** Returns a path parameter as a number, which may be NaN. */
+function pathNumber({ params }: FastifyRequest, name: string) {
+  return Number((params as Record<string, string>)[name])
+}
+
+function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
+  if (typeof access === 'string') return true
+  if (sesion.administrador || sesion.permitido) return true
   if (!access.unlessOwn) return false
   const { param, ownId } = OWN[access.unlessOwn]
-  return Number((params as Record<string, string>)[param]) === ownId(sesion)
+  return pathNumber(request, param) === ownId(sesion)
 }
 
 /**
- * Returns whether another site may have made the caller's browser send this request: a write whose
- * only credential is the cookie. The header Sec-Fetch-Site shows that the page is of another site.
- * Pages of the origins in CORS_ORIGIN are trusted.
+ * Returns whether a page of another site may have made the caller's browser send this request. That
+ * is possible for a write with the cookie as its only credential. The browser marks such a request
+ * with the header Sec-Fetch-Site. Pages of the origins in CORS_ORIGIN are trusted.
  */
 function isForgeable(request: FastifyRequest, origins: string[]) {
   const { method, headers } = request
@@ -163,7 +184,7 @@ function documentAccess(route: RouteOptions) {
   if (access !== 'public') {
     route.config = { ...route.config, failures: { ...REFUSALS, ...route.config?.failures } }
   }
-  // A HEAD route has the same schema object as its GET route, which has been changed already.
+  // A HEAD route has the same schema object as its GET route, and that was changed before.
   if (!route.schema || route.method === 'HEAD') return
   route.schema.security = securityOf(access)
   const text = describeAccess(access)
@@ -171,8 +192,8 @@ function documentAccess(route: RouteOptions) {
 }
 
 /**
- * Returns what a caller needs as the security requirements of OpenAPI, of which one must be met. A
- * permission is written as a role `module:action` of the security scheme, which OpenAPI 3.1 allows.
+ * Returns the security requirements for OpenAPI. A caller must meet one of them. A permission is
+ * written as a role `module:action` of the security scheme, which OpenAPI 3.1 allows.
  */
 function securityOf(access: Access) {
   const session = { bearer: [] }

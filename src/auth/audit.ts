@@ -30,16 +30,18 @@ declare module 'fastify' {
     loginName: string | null
     /** The id of the record in the answer to a write. Null if the answer has none. */
     answeredId: number | null
-    /** The changes that the write has made. Null before the write and if it reports none. */
+    /**
+     * The changes that the write has made. Null before the write, and if the write reports none.
+     */
     changes: Changes | null
   }
 }
 
-/** The parts of an answer that the audit line needs. */
+/** The parts of a handler's answer that the audit line needs. */
 interface WriteAnswer {
-  /** The written record. */
+  /** The record that was written. */
   data?: { id?: number } | null
-  /** The user who has logged in, in the answer to a login. */
+  /** The user who has logged in. Only the answer to a login has it. */
   user?: { id: number }
   changes?: Changes
 }
@@ -54,18 +56,18 @@ export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('answeredId', null)
   app.decorateRequest('changes', null)
 
-  app.addHook('preSerialization', async (request, _reply, payload) => {
-    if (isRead(request)) return payload
+  app.addHook('preSerialization', (request, _reply, payload, done) => {
+    if (isRead(request)) return done(null, payload)
     const { changes, ...answer } = payload as WriteAnswer
     request.answeredId = answer.data?.id ?? answer.user?.id ?? null
     request.changes ??= changes ?? null
-    return answer
+    done(null, answer)
   })
 
-  // `onSend` runs even if the client has closed the connection; `onResponse` does not.
-  app.addHook('onSend', async (request, reply) => {
+  // `onSend` runs even if the client has closed the connection. `onResponse` would not.
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const outcome = request.failure?.code ?? 'done'
-    if (isRead(request) && outcome !== 'forbidden') return
+    if (isRead(request) && outcome !== 'forbidden') return done()
 
     const details = detailsOf(request)
     const line = {
@@ -81,12 +83,15 @@ export function auditWrites(app: FastifyInstance) {
       changes: request.changes ?? undefined,
     }
     request.log.audit(line, 'audit')
+    done()
   })
 }
 
 const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
 
-/** Returns the caller, or for a login the name that was sent; null if neither is known. */
+/**
+ * Returns the caller, or the user name in the body of a login. Returns null if neither is known.
+ */
 function describeCaller(request: FastifyRequest) {
   const caller: Caller | null = request.caller
   if (caller) {
@@ -102,9 +107,10 @@ function detailsOf({ failure, routeOptions }: FastifyRequest): FailureDetails {
   return { reason: isInvalid ? routeOptions.config.invalidReason : undefined }
 }
 
-/** Returns the id of the record that a request writes; null if it is unknown. */
+/** Returns the id of the record that a request writes. Returns null if it is unknown. */
 function findTarget(request: FastifyRequest) {
   if (request.answeredId !== null) return request.answeredId
+  // The first parameter in the path of a write is the id of the record.
   const [pathId] = Object.values(request.params as object)
   const sentId = pathId ?? request.routeOptions.config.target?.(request)
   return Number(sentId) || null

@@ -1,23 +1,22 @@
 /**
- * The caller as every write passes it to the database. There sql/functions/begin_write.sql locks
- * the caller's row and decides once more whether the caller may write.
+ * The caller in the form in which each write passes it to the database. There begin_write locks the
+ * caller's row and checks again whether the caller may write (sql/functions/begin_write.sql).
  */
 export interface Actor {
   /** The id of the user. */
   id: number
-  /** The version of the user's sessions. */
+  /** The version of the user's sessions. A logout or a new password raises it. */
   ver: number
-  /**
-   * The permission that the endpoint needs. `modulo` and `accion` are null if any session will do.
-   */
+  /** The permission that the endpoint needs. Both are null if any session is enough. */
   modulo: string | null
   accion: string | null
   /** Whether the service checks permissions. It is false with AUTHORIZATION=client. */
   enforced: boolean
 }
 
-/** The caller of a request as stored in the database. */
+/** The caller of a request, with the data that the database has for the user. */
 export interface Caller extends Actor {
+  /** The name of the user. */
   nombre: string
   idPerfil: number
   /** The name of the profile. */
@@ -25,7 +24,7 @@ export interface Caller extends Actor {
   /** Whether the profile is an administrator's. */
   administrador: boolean
   /**
-   * The version of the permission map of the profile that `config.versionOf` points to; null if the
+   * The version of the permission map of the profile that `config.versionOf` names. Null if the
    * route has no `versionOf` or the profile does not exist.
    */
   versionPermisos: string | null

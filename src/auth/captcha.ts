@@ -2,15 +2,16 @@ import type { Config } from '../config.js'
 import { Failure } from '../http/failures.js'
 
 /**
- * Resolves to whether the captcha service accepts `token`. `remoteip` is the IP address of the
- * client. Throws the Failure `unavailable` when the service cannot be asked or its answer cannot be
- * used.
+ * Returns whether the captcha service accepts `token`. `remoteip` is the IP address of the client.
+ * Throws the Failure `unavailable` if the service cannot be reached or its answer cannot be used.
  */
 export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
 
-/** The most time from a request to the end of its answer, in milliseconds. */
+/**
+ * How long the captcha service may take from the request to the end of its answer, in milliseconds.
+ */
 const TIMEOUT = 5000
-/** The longest answer that is read. Real answers have a few hundred bytes. */
+/** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 /**
@@ -19,11 +20,12 @@ const MAX_ANSWER_BYTES = 64 * 1024
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
   return async (token, remoteip) => {
-    // Loaded with the first login, which spares every start 20 ms.
+    // node-fetch is loaded at the first login, so that the service starts faster.
     const { default: fetch } = await import('node-fetch')
+    const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
     const answer = await fetch(CAPTCHA_VERIFY_URL, {
       method: 'POST',
-      body: new URLSearchParams({ secret: CAPTCHA_SECRET, response: token, remoteip }),
+      body: new URLSearchParams(form),
       signal: AbortSignal.timeout(TIMEOUT),
       size: MAX_ANSWER_BYTES,
       redirect: 'error',
@@ -32,9 +34,10 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config):
       .catch((cause) => {
         throw unavailable(cause)
       })
-    const success = (answer.body as { success?: unknown } | null)?.success
-    if (success === false) return false
-    if (success === true && answer.ok) return true
+
+    const body = answer.body as { success?: unknown } | null
+    if (body?.success === false) return false
+    if (body?.success === true && answer.ok) return true
     throw unavailable()
   }
 }

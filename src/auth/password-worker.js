@@ -1,13 +1,13 @@
-// This file is JavaScript so that a worker thread can load the same file everywhere: from the
-// sources, in the tests, and in the build.
+// This file is JavaScript, so that a worker thread can load it from the sources and in the tests as
+// well as in the build.
 import { setPriority } from 'node:os'
 import { compareSync, hashSync } from 'bcryptjs'
 
 /** The cost of a new hash, as an exponent of 2 (contract, section 8). */
 const ROUNDS = 10
 
-// On Linux this lowers the priority of this thread alone. So the event loop, which serves all other
-// requests, gets the processor first.
+// On Linux this lowers the priority of this thread alone. So the thread of the event loop, which
+// serves all other requests, gets the processor first.
 try {
   setPriority(10)
 } catch {
@@ -15,8 +15,8 @@ try {
 }
 
 /**
- * If `hash` is given, returns whether it is a hash of the password `plain`. If not, returns a new
- * hash of `plain`.
+ * Returns whether `hash` is a hash of the password `plain`. Without `hash`, returns a new hash of
+ * `plain`.
  * @typedef {{ plain: string, hash?: string }} HashTask
  * @param {HashTask} task
  */

@@ -4,7 +4,7 @@ import type { Piscina } from 'piscina'
 import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
-/** The connection of a waiting client. If it is closed, the password is not compared any more. */
+/** The connection of a client that waits. Once it is closed, the password is not compared. */
 type Client = { destroyed: boolean }
 
 /** Hashes and compares passwords in threads of their own. */
@@ -12,8 +12,8 @@ export interface Passwords {
   /** Returns the bcrypt hash of `plain`. Throws the Failure `busy` if too many tasks wait. */
   hash(plain: string): Promise<string>
   /**
-   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` if too many tasks wait
-   * or `client` has closed its connection.
+   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` if too many tasks wait,
+   * or if `client` was closed before a thread was free.
    */
   compare(plain: string, hash: string, client: Client): Promise<boolean>
   /** Returns the number of tasks that wait for a thread. */
@@ -23,24 +23,24 @@ export interface Passwords {
 }
 
 /**
- * The most tasks that may wait. Each of two threads does about 15 a second, so the last task waits
- * about 8 s.
+ * How many tasks may wait at most. Each of two threads does about 15 tasks a second, so the last
+ * one waits about 8 s.
  */
 const MAX_WAITING = 256
 
 /**
- * Starts the threads that hash and compare passwords, in the order of the calls.
+ * Returns functions that hash and compare passwords in threads, in the order of the calls.
  *
- * The asynchronous functions of bcryptjs work on the event loop: with 20 logins in flight, all
- * other requests took up to 8.5 s (99th percentile). With threads of lower priority
- * (password-worker.js) they take up to 11 ms, and 7 ms without any login. The figures come from
+ * The asynchronous functions of bcryptjs would work on the event loop. With 20 logins in flight,
+ * other requests would then take 8.5 s (99th percentile). With threads of lower priority
+ * (password-worker.js) they take 11 ms, and without any login 7 ms. The figures come from
  * `npm run bench -- --only login`.
  */
 export function startPasswords(): Passwords {
   const maxThreads = Math.min(2, availableParallelism())
   let opened: Promise<Piscina> | undefined
 
-  /** Opens the pool of threads at the first hash: a service without logins saves 15 MB and 20 ms. */
+  /** Opens the pool of threads at the first task, so that the service starts faster. */
   function openPool() {
     opened ??= import('piscina').then(({ Piscina }) => {
       const filename = new URL('./password-worker.js', import.meta.url).href
@@ -49,8 +49,8 @@ export function startPasswords(): Passwords {
     return opened
   }
 
-  // Tasks wait in this queue and not in Piscina's. So a task whose client has gone can be dropped
-  // before a thread has it; to abort it afterwards would end the thread.
+  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has gone
+  // before a thread is free. Aborting a task in Piscina would end the thread that works on it.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

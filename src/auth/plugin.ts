@@ -14,8 +14,8 @@ const TOKEN_SECONDS = 28_800
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Returns the payload of the request's token. Returns undefined if there is no token, its
-     * signature is wrong, its payload has another form, or it has expired.
+     * Returns the payload of the request's token. Returns undefined if there is no token, or if the
+     * token has expired, has a wrong signature, or has a payload that is not a Token.
      */
     verifyToken(): Token | undefined
   }
@@ -26,12 +26,13 @@ declare module '@fastify/jwt' {
   }
 }
 
+/** The options with which every token is verified. */
 const verify = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
  * Adds `app.jwt`, which signs tokens, and `request.verifyToken`. Tokens must be signed with HS256
- * and have an expiry date (`exp`). While the operator replaces the secret, JWT_SECRET_PREVIOUS is
- * the old one: it still verifies tokens, but signs none.
+ * and have an expiry date (`exp`). JWT_SECRET_PREVIOUS is the old secret while the operator
+ * replaces it: tokens are still verified with it, but new ones are not signed with it.
  */
 export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
   async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {
@@ -55,7 +56,7 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
           const payload = verifier.verify<object>(token)
           return isToken.Check(payload) ? payload : undefined
         } catch {
-          // The token may be signed with the previous secret, which comes next.
+          // The token may be signed with the previous secret, which is tried next.
         }
       }
       return undefined
@@ -66,11 +67,12 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
 const isToken = TypeCompiler.Compile(Token)
 
 /**
- * Returns the token in a Bearer header; undefined without such a header. A malformed token is
- * returned too: if the header is there, the cookie is ignored. Another site cannot make a browser
- * send the header.
+ * Returns the token in a Bearer header. Returns undefined if there is no such header. A malformed
+ * token is returned too, because the cookie must be ignored if the header is there: another site
+ * can make a browser send the cookie, but not the header.
  */
 export function bearerToken({ headers }: FastifyRequest) {
   const { authorization = '' } = headers
-  return /^Bearer\b/i.test(authorization) ? authorization.slice(6).trim() : undefined
+  const isBearer = /^Bearer\b/i.test(authorization)
+  return isBearer ? authorization.slice('Bearer'.length).trim() : undefined
 }

@@ -4,24 +4,33 @@ import { onRefusal } from './refusal.js'
 import type { Credenciales, Lookup, Sesion } from './schemas.js'
 
 /**
- * Finds the user with exactly this name, active or not; undefined if there is none. Throws an error
- * on a standby, where the user may be out of date.
+ * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
+ * Throws an error on a standby, which may have old data.
  */
 export async function findCredenciales(sql: Sql, nombre: string) {
   // The comparison of the folded names lets PostgreSQL use the index on them.
   const [usuario] = await sql<Credenciales[]>`
-    select id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular",
-      "idEstadoUsuario", "imagenUrl", "versionSesion"
+    select
+      id,
+      "strNombreUsuario",
+      "idPerfil",
+      "strPwd",
+      "strCorreo",
+      "strNumeroCelular",
+      "idEstadoUsuario",
+      "imagenUrl",
+      "versionSesion"
     from usuario
-    where require_primary() and fold_case("strNombreUsuario") = fold_case(${nombre})
+    where require_primary()
+      and fold_case("strNombreUsuario") = fold_case(${nombre})
       and "strNombreUsuario" = ${nombre}
   `
   return usuario
 }
 
 /**
- * Ends all sessions of the actor, so that none of the tokens issued so far is valid any more.
- * Throws the Failure `unauthenticated` if the actor's session has ended already.
+ * Ends all sessions of the actor. Afterwards no token that was issued before is valid. Throws the
+ * Failure `unauthenticated` if the actor's session has ended already.
  */
 export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
   await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
@@ -30,33 +39,35 @@ export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
 /**
  * Finds the sessions for several look-ups and returns them in the same order. An element is
  * undefined if the user is inactive or deleted, or the session has ended. Throws an error on a
- * standby.
+ * standby, which may have old data.
  *
- * The permission is not looked up for administrators and for callers who load their own map,
- * because they need none. `permitido` is false for them.
+ * The permission is not looked up for administrators and for callers who load their own permission
+ * map, because they need none. `permitido` is false for them.
  *
- * `limit 1` makes PostgreSQL read the rows of one look-up after the other by their unique keys,
- * even if the tables have no statistics. The look-ups are sent as JSON because the planner takes
- * the number of elements of an array into account: with arrays it would plan the statement at every
- * call, which takes 0.2 ms.
+ * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
+ * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
+ * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion | undefined)[]> {
   const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
   const rows = await sql<(Sesion & { n: number })[]>`
     with modulos as materialized (
-      select id, "strNombreModulo" from modulo where is_modulo_de_sistema("strNombreModulo")
+      select id, "strNombreModulo"
+      from modulo
+      where is_modulo_de_sistema("strNombreModulo")
     )
-    select lookup.n, sesion.id, nombre, "idPerfil", perfil, administrador, sesion.ver,
+    select
+      lookup.n,
+      sesion.id,
+      nombre,
+      "idPerfil",
+      perfil,
+      administrador,
+      sesion.ver,
       case
         when administrador or "versionOf" = "idPerfil" then false
         else coalesce((
-          select case accion
-            when 'bitAgregar' then "bitAgregar"
-            when 'bitEditar' then "bitEditar"
-            when 'bitConsulta' then "bitConsulta"
-            when 'bitEliminar' then "bitEliminar"
-            when 'bitDetalle' then "bitDetalle"
-          end
+          select has_flag(permisos_perfil, accion)
           from permisos_perfil
           where permisos_perfil."idPerfil" = sesion."idPerfil"
             and "idModulo" = (select id from modulos where "strNombreModulo" = lookup.modulo)
@@ -68,14 +79,27 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
         else (select "versionPermisos" from perfil where perfil.id = "versionOf")
       end as "versionPermisos"
     from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
-      n integer, id integer, ver integer, modulo text, accion text, "versionOf" integer
+      n integer,
+      id integer,
+      ver integer,
+      modulo text,
+      accion text,
+      "versionOf" integer
     )
     cross join lateral (
-      select usuario.id, "strNombreUsuario" as nombre, "idPerfil", "strNombrePerfil" as perfil,
-        "bitAdministrador" as administrador, "versionSesion" as ver, "versionPermisos" as version
+      select
+        usuario.id,
+        "strNombreUsuario" as nombre,
+        "idPerfil",
+        "strNombrePerfil" as perfil,
+        "bitAdministrador" as administrador,
+        "versionSesion" as ver,
+        "versionPermisos" as version
       from usuario
       join perfil on perfil.id = "idPerfil"
-      where usuario.id = lookup.id and "versionSesion" = lookup.ver and "idEstadoUsuario"
+      where usuario.id = lookup.id
+        and "versionSesion" = lookup.ver
+        and "idEstadoUsuario"
       limit 1
     ) as sesion
     where require_primary()

@@ -1,15 +1,16 @@
 import { isPostgresError } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
-/** Why a login was refused. */
+/** The reasons for which a login is refused. */
 export type LoginReason = 'captcha' | 'missing' | 'unknown' | 'inactive' | 'password'
 
-/** What the audit line says about a failure and the answer does not. */
+/** The details of a failure that only the audit line contains, and not the answer. */
 export interface FailureDetails {
   /** What a forbidden caller lacks: the permission, the administrator flag, or a listed origin. */
   needs?: object
+  /** Why a login was refused. */
   reason?: LoginReason
-  /** The id of the user as whom the client tried to log in. */
+  /** The id of the user with the name that was sent in a login. */
   target?: number
 }
 
@@ -23,13 +24,15 @@ export class AuditedFailure extends Failure {
   }
 }
 
-/** Returns the Failure `forbidden`. `needs` says what the caller lacks, for the audit line. */
+/**
+ * Returns the Failure `forbidden`. The audit line contains `needs`, which is what the caller lacks.
+ */
 export const forbidden = (needs: object = { administrador: true }) =>
   new AuditedFailure({ needs }, 'forbidden')
 
 /**
- * For `.catch()` at a write. Throws the Failure `forbidden` for the SQLSTATE LL403 and
- * `unauthenticated` for LL401 (sql/README.md); rethrows every other error.
+ * A function for the `.catch()` of a write. Throws the Failure `forbidden` for the SQLSTATE LL403,
+ * and `unauthenticated` for LL401 (sql/README.md). Rethrows every other error.
  */
 export function onRefusal(error: unknown): never {
   if (isPostgresError(error) && error.code === 'LL403') throw forbidden()

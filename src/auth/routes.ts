@@ -41,7 +41,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       access: 'public',
       // The captcha token is the only field that is validated before the handler runs.
       invalidReason: 'captcha',
-      // Attempts are counted before all other work. So a flood of logins reaches neither the
+      // Attempts are counted before all other work, so that a flood of logins reaches neither the
       // captcha service nor the database.
       rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
       failures: {
@@ -60,13 +60,13 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // The limit counts attempts by the address of the client. A client that has reset its connection
-    // has no address any more, and waits for no answer.
+    // Attempts are counted by the address of the client. A client that has reset its connection has
+    // no address any more, and does not wait for an answer.
     onRequest: async ({ ip }) => {
       if (!ip) throw new Failure('unreadable')
     },
-    // The name is noted before the body is validated, so that the audit line of an invalid login
-    // has the name too.
+    // The name is stored before the body is validated, so that the audit line of an invalid login
+    // contains it too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
       if (isText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
@@ -113,8 +113,8 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
 
   /**
    * Returns the active user with this name and password. Throws the Failure `unauthenticated` with
-   * one of its two texts (contract, section 7) if there is none. `client` is the connection that
-   * waits.
+   * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
+   * client that waits.
    */
   async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
@@ -140,7 +140,9 @@ function tokenFor({ id, idPerfil, strNombreUsuario, versionSesion }: Credenciale
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/** Whether a stored user can have this name. No other name is looked up. */
-const isName = (nombre: string) => brokenConstraint(textConstraints(MAX_NAME), nombre) === undefined
+const NAME_CONSTRAINTS = textConstraints(MAX_NAME)
+
+/** Returns whether a stored user can have this name. Other names are not looked up. */
+const isName = (nombre: string) => brokenConstraint(NAME_CONSTRAINTS, nombre) === undefined
 
 export default authRoutes

@@ -13,8 +13,8 @@ import { field, MAX_ID, Text } from '../http/fields.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
-// The captcha is checked first (contract, section 4.1). So name and password have no constraints
-// here, and the handler checks them after it.
+// The captcha is checked first (contract, section 4.1). So the name and the password have no
+// constraints here. The handler checks them after the captcha.
 const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, [])
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
@@ -43,12 +43,12 @@ const fitsBcrypt: Constraint = {
 }
 
 /**
- * A password must not contain NUL, which isStorable refuses: bcrypt repeats the key with a NUL
- * after it, so "a" and "a\0a" would have the same hash.
+ * The constraints of a password. isStorable refuses a password that contains NUL. bcrypt appends a
+ * NUL to each password and repeats the result, so "a" and "a\0a" would have the same hash.
  */
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
 
-/** Whether a stored user can have this password. No other password is compared. */
+/** Returns whether a stored user can have this password. Other passwords are not compared. */
 export const isPassword = (value: unknown) =>
   brokenConstraint(PASSWORD_CONSTRAINTS, value) === undefined
 
@@ -104,45 +104,49 @@ export const Token = Type.Object({
   id: Type.Integer({ minimum: 1, maximum: MAX_ID }),
   idPerfil: Type.Integer(),
   nombre: Type.String(),
-  /** The user's `versionSesion` when the token was issued. A missing one means 0. */
+  /** The user's `versionSesion` when the token was issued. If it is missing, it was 0. */
   ver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ID })),
 })
 export type Token = Static<typeof Token>
 
 /**
- * The modules by which the service decides who may do what. sql/functions/is_modulo_de_sistema.sql
- * has the same list.
+ * The names of the system modules. The permissions for them decide who may use which endpoint.
+ * sql/functions/is_modulo_de_sistema.sql has the same list.
  */
 export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
-/** The look-up of the caller that a request sends to the database before its handler runs. */
+/** What a request looks up in the database before its handler runs. */
 export interface Lookup {
   /** The id of the user in the token. */
   id: number
   /** The version of the user's sessions in the token. */
   ver: number
-  /** The permission that the request needs. `modulo` and `accion` are null if it needs none. */
+  /** The permission that the request needs. Both are null if it needs none. */
   modulo: ModuloDeSistema | null
   accion: Accion | null
-  /** The profile for which the version of the permission map is looked up; null for none. */
+  /** The id of a profile. The version of its permission map is looked up. Null for no profile. */
   versionOf: number | null
 }
 
-/** The caller as stored in the database at the time of the request. */
+/** The answer to a Lookup: the data of the user in the token. */
 export interface Sesion {
   id: number
+  /** The name of the user. */
   nombre: string
   idPerfil: number
+  /** The name of the profile. */
   perfil: string
+  /** Whether the profile is an administrator's. */
   administrador: boolean
   /** The version of the user's sessions. */
   ver: number
-  /** Whether the profile has the permission in the look-up. */
+  /** Whether the user's profile has the permission in the look-up. */
   permitido: boolean
   /**
-   * The version of the permission map in the look-up; null if none is looked up or it is unknown.
+   * The version of the permission map of the profile `versionOf` in the look-up. Null if
+   * `versionOf` is null or there is no such profile.
    */
   versionPermisos: string | null
 }

@@ -15,7 +15,8 @@ const STATEMENT_TIMEOUT = 4000
 const LIMITS = {
   statement_timeout: STATEMENT_TIMEOUT,
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // After so many idle seconds the server probes the client. If there is no answer, the session ends.
+  // The server probes a client that has been silent for so many seconds. If the client does not
+  // answer, the server ends the session.
   tcp_keepalives_idle: 60,
   // The functions in sql/transactions lock rows first and read afterwards. At this isolation level
   // their reads see what other transactions committed while the function waited for its locks.
@@ -30,25 +31,26 @@ export interface Connection {
   send(template: Template): PromiseLike<unknown>
   /** Closes the connection at once, with a reset. Bytes that were not sent yet are dropped. */
   cut(): void
-  /** Closes the connection when its statement has ended, but after one second at the latest. */
+  /** Closes the connection when its statement has ended, and after one second at the latest. */
   end(): Promise<void>
 }
 
 interface ConnectionOptions {
   /** Whether to apply LIMITS. With DATABASE_PREPARE=false they are not applied in any case. */
   hasLimits: boolean
-  /** Called at most once, when an open connection is lost and `cut` was not called. */
+  /** Called when an open connection is lost, at most once. Not called after `cut`. */
   onLost?: (connection: Connection, error: Error) => void
 }
 
 /**
- * Opens a connection to `host`. Throws when the host does not answer within CONNECT_TIMEOUT,
- * refuses the connection, or is a standby.
+ * Opens a connection to `host`. Throws if the host does not answer within CONNECT_TIMEOUT, refuses
+ * the connection, or is a standby.
  *
  * Each connection is a postgres.js instance of its own, with one socket. An instance that loses its
- * socket reconnects. In postgres.js 3.4.9 a statement that is sent while it reconnects resolves with no
- * rows, although the server has never received it (tests/pool.test.ts shows this). So `openSocket`
- * throws when it is called again, and a connection that loses its socket is discarded.
+ * socket opens another one. In postgres.js 3.4.9 a statement that is sent meanwhile resolves with
+ * no rows, although the server has never received it (tests/pool.test.ts shows this). So
+ * `openSocket` throws when postgres.js calls it again, and a connection that has lost its socket is
+ * discarded.
  */
 export async function openConnection(
   config: DatabaseConfig,
@@ -57,7 +59,9 @@ export async function openConnection(
 ): Promise<Connection> {
   const { url, database, tls } = config.DATABASE_URL
   let tcp: Socket | undefined
-  /** The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it. */
+  /**
+   * The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it.
+   */
   let socket: Socket | undefined
   let state: 'opening' | 'open' | 'closed' = 'opening'
 
@@ -69,7 +73,7 @@ export async function openConnection(
     return socket
   }
 
-  /** Discards the connection at the first of these events, as no statement can be sent any more. */
+  /** Discards the connection at the first of these events. No statement can be sent afterwards. */
   function watch(watched: Socket) {
     watched.on('end', () => lose(connectionLost()))
     watched.on('error', lose)
@@ -79,10 +83,10 @@ export async function openConnection(
 
   const driver = postgres(
     url,
-    // The types of postgres.js do not contain the option `socket`.
+    // Object.assign is used because the types of postgres.js do not contain the option `socket`.
     Object.assign(driverOptions(config, hasLimits), {
       ...host,
-      // postgres.js does not remove the percent-encoding of the name in `url`.
+      // postgres.js would keep the percent-encoding of the name in `url`.
       ...(database && { database }),
       socket: openSocket,
       onclose: () => lose(connectionLost()),
@@ -95,8 +99,10 @@ export async function openConnection(
     end,
   }
 
+  /** Makes openConnection throw. It is set before the connection can be lost. */
   let failOpening: (error: Error) => void = () => {}
 
+  /** Discards the connection. openConnection throws `error`, or `onLost` gets it afterwards. */
   function lose(error: Error) {
     if (state === 'opening') failOpening(error)
     if (state === 'open') onLost?.(connection, error)
@@ -109,7 +115,7 @@ export async function openConnection(
     // A reset drops the unsent bytes. Otherwise a statement that was reported as failed could still
     // be executed, even after a later write was answered.
     tcp?.resetAndDestroy()
-    // While a socket is connecting, resetAndDestroy waits for the connection, and destroy does not.
+    // If the socket is still connecting, resetAndDestroy would first wait for the connection.
     if (tcp?.connecting) tcp.destroy()
     socket?.destroy()
   }
@@ -143,7 +149,7 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
     ssl: false,
     prepare: isPrepared,
     fetch_types: false,
-    // openConnection has its own timer, which includes the first statement.
+    // openConnection has a timer of its own, which also covers the first statement.
     connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
@@ -157,7 +163,7 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
   return options
 }
 
-/** Throws if the host is a standby, which may still have a permission that the primary revoked. */
+/** Throws if the host is a standby, where a permission may exist that the primary has revoked. */
 async function requirePrimary(driver: DriverSql) {
   const [row] = await driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
   if (row.standby) throw new Error('the host is a standby')
@@ -168,8 +174,8 @@ const connectionLost = () =>
 
 /**
  * Opens one connection to the first host that is a primary. The connection has no LIMITS, because
- * migrations may take long. The caller must end it. If no host is a primary, throws an error with the
- * reason for each host.
+ * migrations may take long. The caller must end it. If no host is a primary, throws an error with
+ * the reason for each host.
  */
 export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
   const reasons: string[] = []

@@ -11,43 +11,55 @@ interface FunctionFile {
   mark: Mark
 }
 
-/** From which file and by which release a function was created. It is stored as its comment. */
+/** Where a function comes from. The database stores this as the comment of the function. */
 interface Mark {
+  /** The version of the release that has created the function. */
   version: string
+  /** The name of the file, without its folder. */
   file: string
+  /** The SHA-256 of the file's text, in hexadecimal. */
   checksum: string
 }
 
+/** Matches the statement with which each file begins, and captures the function's signature. */
+const CREATE_FUNCTION = /^create or replace function (\w+\([^)]*\))/m
+
 /** Reads the files of sql/functions and sql/transactions. Throws if a file creates no function. */
 export async function readFunctions(): Promise<FunctionFile[]> {
-  const files = [...(await readSqlFolder('functions')), ...(await readSqlFolder('transactions'))]
-  return files.map(({ name, text }) => {
-    const signature = /^create or replace function (\w+\([^)]*\))/m.exec(text)?.[1]
+  const functions = await readSqlFolder('functions')
+  const transactions = await readSqlFolder('transactions')
+
+  return [...functions, ...transactions].map(({ name, text }) => {
+    const signature = CREATE_FUNCTION.exec(text)?.[1]
     if (!signature) throw new Error(`${name} creates no function`)
     const checksum = createHash('sha256').update(text).digest('hex')
-    return { text, signature, mark: { version: VERSION, file: name, checksum } }
+    const mark = { version: VERSION, file: name, checksum }
+    return { text, signature, mark }
   })
 }
 
 /**
- * Creates the functions that are missing in the database and replaces those that were created from
- * another text. A function that a newer release has created is left unchanged.
+ * Creates the functions that are missing in the database, and replaces those that were created from
+ * another text. A function that a newer release has created stays as it is.
  */
 export async function applyFunctions(tx: TransactionSql, files: FunctionFile[]): Promise<void> {
   const marks = await readMarks(tx)
-  // A `language sql` function may be created before a function that it calls.
+  // The files are applied in the order of their names, so a `language sql` function may be created
+  // before a function that it calls. Without this setting PostgreSQL would refuse to create it.
   await tx`set local check_function_bodies = off`
 
   for (const { text, signature, mark } of files) {
-    const present = marks.filter(({ file }) => file === mark.file)
-    const isSame = present.some(({ checksum }) => checksum === mark.checksum)
-    const isNewer = present.some(({ version }) => compareVersions(version, mark.version) > 0)
+    const stored = marks.filter(({ file }) => file === mark.file)
+    const isSame = stored.some(({ checksum }) => checksum === mark.checksum)
+    const isNewer = stored.some(({ version }) => compareVersions(version, mark.version) > 0)
     if (isSame || isNewer) continue
+
     await tx.unsafe(text)
     await tx.unsafe(`comment on function ${signature} is '${formatMark(mark)}'`)
   }
 }
 
+/** Returns the marks of all functions that a release of this service has created. */
 async function readMarks(tx: TransactionSql): Promise<Mark[]> {
   const rows = await tx<{ comment: string }[]>`
     select description as comment
@@ -64,5 +76,7 @@ async function readMarks(tx: TransactionSql): Promise<Mark[]> {
 
 const formatMark = ({ version, file, checksum }: Mark) => `llavero ${version} ${file} ${checksum}`
 
-/** Returns a number above 0 if version `a` is higher than `b`. 0.10.0 is higher than 0.9.0. */
+/**
+ * Returns a number above 0 if version `a` is higher than `b`. For example, 0.10.0 is above 0.9.0.
+ */
 const compareVersions = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

@@ -2,17 +2,17 @@ import { readSqlFolder } from './files.js'
 import { applyFunctions, readFunctions } from './functions.js'
 import type { DriverSql } from './sql.js'
 
-/** The key of the advisory lock: any number that nothing else locks in this database. */
+/** The key of the advisory lock for migrations. No other lock in this database has it. */
 const MIGRATION_LOCK = 7_305_511_402
 
 /**
- * Brings the database up to date in one transaction. Applies the files of sql/migrations that were not
- * applied before, and the changed files of sql/functions and sql/transactions (sql/README.md).
- * Replicas that start at the same time wait for one another on an advisory lock.
+ * Brings the database up to date in one transaction. Applies the files of sql/migrations that were
+ * not applied before, and the changed files of sql/functions and sql/transactions (sql/README.md).
+ * Replicas that start at the same time do this one after the other, because of an advisory lock.
  *
- * Returns the names of the migrations that it has applied. If the database has a migration that this
- * release does not know, a newer release has migrated it. Then nothing is changed, and the result is
- * undefined.
+ * Returns the names of the migrations that it has applied. If the database has a migration that
+ * this release does not know, a newer release has migrated the database. Then migrate changes
+ * nothing and returns undefined.
  */
 export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const migrations = await readSqlFolder('migrations')
@@ -20,7 +20,8 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const known = migrations.map(({ name }) => name)
 
   return sql.begin(async (tx) => {
-    // A replica waits here as long as another one migrates, which may exceed a limit of the server.
+    // A replica waits here while another one migrates. That may take longer than the server's own
+    // statement_timeout allows.
     await tx`set local statement_timeout = 0`
     await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
     await tx`

@@ -2,13 +2,15 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Host } from './socket.js'
 
 /**
- * Returns the listeners of a pool. They write one log line when the database is lost and one when it
- * serves again, however many connections fail in between. They also write the second line when another
- * host serves than before, even if the pool still had connections and the first line was not written.
+ * Returns two functions that log the outages of the database for a pool. One line is logged when
+ * the database is lost, and one when it serves again, however many connections fail in between.
+ *
+ * After a failover the pool may still have connections to the old host, and then the first line is
+ * not logged. The second line is logged anyway, because another host serves now.
  */
 export function watchOutages(log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   let isLost = false
-  /** The host that served last. */
+  /** The host that served last. Undefined until the pool has opened its first connection. */
   let primary: Host | undefined
 
   return {

@@ -15,35 +15,38 @@ type Fragment = Statement<unknown>
 interface List {
   /** Selects all rows of the list, in any order. The rows have an `id`. */
   rows: Fragment
-  /** Whether `rows` contains the condition of a text search. */
+  /** Whether `rows` has a condition that searches for a text. */
   isSearch: boolean
-  /** Selects the answer's columns from `pagina`, the rows of the page. All columns by default. */
+  /** Selects the columns of the answer from `pagina`, the rows of the page. By default, all. */
   seen?: Fragment
 }
 
 /**
- * Returns a page of a list, newest rows first, and the number of pages, with one statement. A page past
- * the end has no rows.
+ * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
+ * past the end has no rows.
  *
- * In a search the list is `materialized`: the matching rows are found once, for the page and for the
- * count. Otherwise the planner could find the page by reading the table from the newest row on, which
- * reads the whole table if few rows match. Without a search that is the right plan, because the page
- * is complete after a few rows.
+ * In a search the list is `materialized`, so PostgreSQL finds the matching rows once, for the page
+ * and for the count. Otherwise it could read the table from the newest row on until the page is
+ * complete. If few rows match, it would read the whole table. Without a search that plan is the
+ * right one, because the page is complete after a few rows.
  *
- * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If they
- * were parameters, their values would influence the plan, and each call could be planned again.
+ * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If
+ * they were parameters, the plan would depend on their values, and PostgreSQL might plan the
+ * statement again at each call.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
   page: number,
   { rows, isSearch, seen = sql`select * from pagina` }: List,
 ): Promise<{ data: Row[]; totalPages: number }> {
+  const materialized = isSearch ? sql`materialized` : sql`not materialized`
   const found = await sql<(Row & { total: number })[]>`
-    with todas as ${isSearch ? sql`materialized` : sql`not materialized`} (${rows}),
+    with todas as ${materialized} (${rows}),
     pagina as (
       select * from todas
       order by id desc
-      limit (select ${PAGE_SIZE}::integer) offset (select ${offset(page)}::bigint)
+      limit (select ${PAGE_SIZE}::integer)
+      offset (select ${offset(page)}::bigint)
     )
     select cuenta.total, vistas.*
     from (select count(*)::integer as total from todas) as cuenta
@@ -54,8 +57,8 @@ export async function findPage<Row extends { id: number }>(
 }
 
 /**
- * Returns the rows of a page and the number of pages. Each of the rows that were `found` has the
- * `total` of the list. An empty page is represented by one row with the id null.
+ * Returns the rows of a page and the number of pages. Each row in `found` has the number of all
+ * rows of the list as `total`. If the page is empty, `found` is one row with the id null.
  */
 export function splitPage<Row extends { id: number }>(found: (Row & { total: number })[]) {
   const data: Row[] = found.filter(({ id }) => id !== null)
@@ -63,9 +66,10 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 }
 
 /**
- * Returns the condition that a column contains the text `search`, whatever the case. `%`, `_` and `\`
- * in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL folds its case
- * once for the whole statement and not again for each row.
+ * Returns the condition that a column contains the text `search`. Upper and lower case are not
+ * distinguished. `%`, `_` and `\` in the text are ordinary characters. The pattern is in a
+ * subquery, so that PostgreSQL folds its case once for the whole statement and not again for each
+ * row.
  */
 export const hasText = (sql: Sql, column: Fragment, search: string) =>
   sql`fold_case(${column}) like (select fold_case(${pattern(search)}))`

@@ -6,6 +6,7 @@ import {
   openConnection,
 } from './connection.js'
 import { watchOutages } from './outage.js'
+import type { Host } from './socket.js'
 import {
   ANSWER_TIMEOUT,
   DatabaseTimeout,
@@ -20,18 +21,18 @@ import {
 } from './sql.js'
 
 /**
- * How long a statement waits for a connection at most, in milliseconds. It is long enough for one
- * attempt to open a connection.
+ * How long a statement waits for a connection at most, in milliseconds. Within this time the pool
+ * can make at least one attempt to open a connection.
  */
 const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
-/** How long the pool waits after it could not open a connection, in milliseconds. */
+/** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 
 /** The pool of connections to the primary. */
 export interface Pool extends Sql {
   /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
-  /** Closes all connections. Statements that are waiting or come later are not sent. */
+  /** Closes all connections. Statements that wait or are called later are not sent. */
   end(): Promise<void>
 }
 
@@ -40,22 +41,22 @@ interface Task {
   readonly template: Template
   readonly resolve: (rows: unknown) => void
   readonly reject: (error: unknown) => void
-  /** The value of performance.now() when the statement began to wait; 0 if it never waited. */
-  calledAt: number
+  /** The time when the statement began to wait, as performance.now(). 0 if it never waited. */
+  waitingSince: number
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Returns the pool, which the caller must end. The pool opens connections when statements need them, up
- * to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no statement is queued
- * behind another one that waits for a lock while other connections are free.
+ * Returns the pool, which the caller must end. The pool opens connections when statements need
+ * them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no
+ * statement is queued behind another one that waits for a lock while other connections are free.
  *
- * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. The error
- * StatementNotSent means that the server has never received it. A PostgresError means that the server
- * refused it. After any other error the server may have executed it.
+ * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
+ * with StatementNotSent, the server has never received it. If it rejects with a PostgresError, the
+ * server has refused it. After any other error the server may have executed it.
  *
- * The pool may cut a connection while the server still executes its statement. The server ends such a
- * session later, so for a while it may have more sessions than DATABASE_POOL_MAX.
+ * The pool may cut a connection while the server still executes its statement. The server notices
+ * that later, so for a while it may have more sessions than DATABASE_POOL_MAX.
  */
 export function openPool(
   config: DatabaseConfig,
@@ -70,15 +71,15 @@ export function openPool(
   const attempts = new Set<Promise<void>>()
   /** The index of the host for the next attempt. */
   let hostIndex = 0
-  /** Why the last attempt to open a connection failed; undefined after a successful one. */
+  /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
-  /** Runs while no connection may be opened, after a failed attempt. */
+  /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
   let pause: NodeJS.Timeout | undefined
   let isEnded = false
 
   function query(template: Template): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const task: Task = { template, resolve, reject, calledAt: 0, timer: undefined }
+      const task: Task = { template, resolve, reject, waitingSince: 0, timer: undefined }
       const connection = isEnded ? undefined : idle.pop()
       if (connection) send(task, connection, ANSWER_TIMEOUT)
       else wait(task)
@@ -87,7 +88,7 @@ export function openPool(
 
   function wait(task: Task) {
     if (isEnded) return refuse(task, poolEnded())
-    task.calledAt = performance.now()
+    task.waitingSince = performance.now()
     task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
     waiting.add(task)
     openConnections()
@@ -123,7 +124,10 @@ export function openPool(
     )
   }
 
-  /** Ends `task` on `connection`. Returns false if a timeout or a lost connection already has. */
+  /**
+   * Ends `task` on `connection`. Returns false if a timeout or the loss of the connection has ended
+   * it before.
+   */
   function finish(task: Task, connection: Connection) {
     if (busy.get(connection) !== task) return false
     clearTimeout(task.timer)
@@ -141,28 +145,31 @@ export function openPool(
 
   /** Sends the statement that has waited longest. If none waits, the connection becomes idle. */
   function release(connection: Connection) {
-    const [task] = waiting
-    if (isEnded) return
-    if (!task) {
+    const [longestWaiting] = waiting
+    if (!longestWaiting) {
       idle.push(connection)
       return
     }
-    waiting.delete(task)
-    clearTimeout(task.timer)
-    send(task, connection, task.calledAt + ANSWER_TIMEOUT - performance.now())
+    waiting.delete(longestWaiting)
+    clearTimeout(longestWaiting.timer)
+    const waited = performance.now() - longestWaiting.waitingSince
+    send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
   }
 
-  /** Called when a connection was lost that this pool has not cut. */
+  /** Called when a connection is lost that this pool has not cut. */
   function onLost(connection: Connection, error: Error) {
     const task = busy.get(connection)
-    const index = idle.indexOf(connection)
-    if (index >= 0) idle.splice(index, 1)
     if (task && finish(task, connection)) task.reject(error)
-    if (task || index >= 0) cutIdle()
+
+    const index = idle.indexOf(connection)
+    const wasIdle = index >= 0
+    if (wasIdle) idle.splice(index, 1)
+
+    if (task || wasIdle) cutIdle()
     openConnections()
   }
 
-  /** Closes the idle connections, because they may be dead as well when a connection was lost. */
+  /** Closes the idle connections. When one connection is lost, they may be dead as well. */
   function cutIdle() {
     for (const connection of idle.splice(0)) connection.cut()
   }
@@ -189,13 +196,22 @@ export function openPool(
       if (isEnded) await connection.end()
       else release(connection)
     } catch (error) {
-      lastFailure = error as Error
-      const isLost = idle.length + busy.size === 0
-      if (isLost) outage.onLost(host, lastFailure)
-      if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
-      if (isLost && isFinal(lastFailure)) for (const task of waiting) giveUp(task)
-      pause ??= setTimeout(endPause, RETRY_PAUSE)
+      onFailedAttempt(host, error as Error)
     }
+  }
+
+  function onFailedAttempt(host: Host, error: Error) {
+    lastFailure = error
+    const isLost = idle.length + busy.size === 0
+    if (isLost) outage.onLost(host, error)
+
+    // Of several attempts that fail at the same host, only the first one moves on to the next host.
+    if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
+
+    if (isLost && isFinal(error)) {
+      for (const task of waiting) giveUp(task)
+    }
+    pause ??= setTimeout(endPause, RETRY_PAUSE)
   }
 
   function endPause() {
@@ -208,7 +224,8 @@ export function openPool(
     clearTimeout(pause)
     for (const task of waiting) refuse(task, poolEnded())
     await Promise.all(attempts)
-    await Promise.all([...idle.splice(0), ...busy.keys()].map((connection) => connection.end()))
+    const connections = [...idle.splice(0), ...busy.keys()]
+    await Promise.all(connections.map((connection) => connection.end()))
   }
 
   const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
@@ -224,17 +241,19 @@ export function openPool(
 const poolEnded = () => new Error('the pool has ended')
 
 /**
- * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it cannot
- * if the server sent rows before the error: the driver does not reset its row counter, so the next
- * result begins with empty entries. No rows are sent before a violated constraint (class 23) or a
- * refusal of our functions (LL401, LL403), because every write is one call of a function that returns
- * one value.
+ * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it
+ * cannot if the server sent rows before the error: the driver does not reset its row counter, so
+ * the next result begins with empty entries.
+ *
+ * Before a violated constraint (class 23) or a refusal of our functions (LL401, LL403) the server
+ * sends no rows, because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
 
 /**
- * Returns whether the error concerns this statement alone. If the server ended the session (FATAL) or
- * is read-only (25006), or a pooler has lost the server, the other connections may be unusable as well.
+ * Returns whether the error concerns this statement alone. The other connections may be unusable as
+ * well if the server has ended the session (FATAL), if the server is read-only (25006), or if a
+ * pooler has lost the server.
  */
 const isOfStatementAlone = (error: unknown) =>
   isPostgresError(error) &&
@@ -243,7 +262,8 @@ const isOfStatementAlone = (error: unknown) =>
   !isOfPooler(error)
 
 /**
- * Returns whether the server refused a connection for a reason that will not pass soon. Too many
- * connections (class 53) and a server that starts up or shuts down (57P) are passing reasons.
+ * Returns whether the server refused a connection for a reason that lasts, such as an unknown
+ * database. Two reasons pass soon: too many connections (class 53), and a server that starts up or
+ * shuts down (57P).
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

@@ -3,23 +3,23 @@ import pLimit from 'p-limit'
 import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
 
 /**
- * Returns a function that calls `ask` once for all calls with equal arguments in the same turn of the
- * event loop. All of these calls get the same answer, or the same error.
+ * Returns a function that calls `query` once for all calls with equal arguments in the same turn of
+ * the event loop. All of these calls get the same answer, or the same error.
  *
- * `ask` begins after each call that it answers, so the answer contains everything that was committed
- * before the call. Under load many calls happen in one turn: one statement looks up the sessions of
- * many requests, and these requests continue in the same turn.
+ * `query` is called when that turn has ended. So the answer contains everything that was committed
+ * before any of the calls. Under load many calls fall into one turn, because one statement looks up
+ * the sessions of many requests, and all of these requests then continue in the same turn.
  */
 export function shareEqual<Argument, Answer>(
-  ask: (argument: Argument) => Promise<Answer>,
+  query: (argument: Argument) => Promise<Answer>,
 ): (argument: Argument) => Promise<Answer> {
-  /** The answers to the calls of this turn. The keys are the arguments as JSON. */
+  /** The answers to the calls of this turn, by the argument as JSON. */
   const answers = new Map<string, Promise<Answer>>()
 
   async function begin(key: string, argument: Argument) {
     await setImmediate()
     answers.delete(key)
-    return ask(argument)
+    return query(argument)
   }
 
   return (argument) => {
@@ -31,13 +31,14 @@ export function shareEqual<Argument, Answer>(
 }
 
 /**
- * Returns a function that answers one look-up. Several look-ups share one call of `find`, which sends
- * one statement and returns the answers in the order of the look-ups. At most `maxInFlight` of these
- * statements are in flight. The look-ups that arrive in the meantime share the next statement.
+ * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
+ * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
+ * of these statements are in flight. The look-ups that arrive in the meantime share the next
+ * statement.
  *
- * `find` begins after each look-up that it answers, so the answer contains everything that was
- * committed before the look-up. If `find` rejects, all of its look-ups reject. They reject with a
- * DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
+ * `find` is called after the look-ups that it answers. So the answers contain everything that was
+ * committed before any of these look-ups. If `find` rejects, all of its look-ups reject. They
+ * reject with a DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
  */
 export function shareLookups<Lookup extends object, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
@@ -45,24 +46,26 @@ export function shareLookups<Lookup extends object, Found>(
 ): (lookup: Lookup) => Promise<Found | undefined> {
   const limit = pLimit(maxInFlight)
   /** The look-ups of the next statement. Equal look-ups have the same key and are sent once. */
-  let asked = new Map<string, Lookup>()
+  let collected = new Map<string, Lookup>()
+  /** The answers of the next statement, by the keys of the look-ups. */
   let next: Promise<Map<string, Found | undefined>> | undefined
 
-  async function findAsked() {
+  async function findCollected() {
     // The look-ups that arrive in the same turn of the event loop are sent with this statement.
     await setImmediate()
-    const lookups = asked
-    asked = new Map()
+    const lookups = collected
+    collected = new Map()
     next = undefined
     const found = await find([...lookups.values()])
-    const answers = new Map([...lookups.keys()].map((key, index) => [key, found[index]]))
-    return answers
+
+    const keys = [...lookups.keys()]
+    return new Map(keys.map((key, index) => [key, found[index]]))
   }
 
   return async (lookup) => {
     const key = JSON.stringify(lookup)
-    asked.set(key, lookup)
-    next ??= inTime(limit(findAsked))
+    collected.set(key, lookup)
+    next ??= inTime(limit(findCollected))
     const answers = await next
     return answers.get(key)
   }

@@ -10,13 +10,13 @@ export type TlsMode = Config['DATABASE_URL']['tls']
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
 /**
- * Starts TLS on the TCP socket if `mode` demands it. Returns the socket for PostgreSQL's protocol, which
- * is the TLS socket or `tcp` itself. Throws if the server offers no TLS although `mode` requires it, or
- * if the server's certificate is not accepted.
+ * Starts TLS on the TCP socket unless `mode` is `off`. Returns the socket for PostgreSQL's
+ * protocol, which is the TLS socket or `tcp` itself. Throws if the server offers no TLS and `mode`
+ * is not `preferred`, or if the server's certificate is not accepted.
  *
- * postgres.js can start TLS itself, but it does not expose the TLS socket. The pool listens for the
- * errors of that socket: a TLS error on an idle connection may leave the TCP socket open, and then only
- * the next statement would discover it.
+ * postgres.js can start TLS itself, but it does not expose the TLS socket. openConnection listens
+ * for the errors of that socket, because a TLS error on an idle connection may leave the TCP socket
+ * open. Without a listener only the next statement would reveal the error.
  */
 export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Promise<Socket> {
   if (mode === 'off') return tcp
@@ -29,7 +29,7 @@ export async function startTls(tcp: Socket, { host }: Host, mode: TlsMode): Prom
   const servername = isIP(host) ? undefined : host
   const secured = tls.connect({
     socket: tcp,
-    // The certificate must be valid for `servername`, or for `host` if that is an IP address.
+    // Node compares the certificate with `servername`, or with `host` if that is an IP address.
     host,
     servername,
     rejectUnauthorized: mode === 'verified',

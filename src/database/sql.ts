@@ -4,10 +4,10 @@ import { Failure, type FailureArguments } from '../http/failures.js'
 /** How long a statement may take from its call to its answer, in milliseconds. */
 export const ANSWER_TIMEOUT = 4500
 
-/** The interface of postgres.js, for what the pool does not offer: transactions and scripts. */
+/** The interface of postgres.js. It offers transactions and scripts, which the pool does not. */
 export type DriverSql = PostgresSql
 
-/** What a statement may contain: parameters, and other statements as parts of its text. */
+/** A value in a statement: a parameter, or another statement that becomes a part of the text. */
 export type Value = string | number | boolean | null | Json | Statement<unknown>
 
 /** A value that is sent as jsonb. */
@@ -22,8 +22,8 @@ export interface Template {
 }
 
 /**
- * A statement that is sent once, when it is awaited for the first time. A statement that is a value of
- * another one becomes a part of the other one's text and is not sent separately.
+ * A statement. It is sent once, when it is awaited for the first time. A statement that is a value
+ * of another statement is not sent itself, but becomes a part of the other statement's text.
  */
 export class Statement<Rows> implements Template, PromiseLike<Rows> {
   #answer: Promise<Rows> | undefined
@@ -75,12 +75,12 @@ function toDriverValue(driver: DriverSql, value: Value) {
   return value
 }
 
-/** Thrown when a sent statement has no answer in time. The server may have executed it. */
+/** Thrown if a statement that was sent has no answer in time. The server may have executed it. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** Thrown when a statement could not be sent. The server has never received it. */
+/** Thrown if a statement could not be sent. The server has never received it. */
 export class StatementNotSent extends Error {
   constructor(reason: Error) {
     super(`the statement was not sent to the database: ${reason.message}`, { cause: reason })
@@ -95,18 +95,18 @@ export function mayHaveHappened(error: unknown) {
 
 /**
  * Returns whether a pooler has sent the error, and not the server. PgBouncer sends class 08 when it
- * loses the server's connection, and then nobody knows whether the statement was executed.
+ * loses its connection to the server. Then the statement may have been executed or not.
  */
 export const isOfPooler = ({ code }: PostgresError) => code.startsWith('08')
 
 /**
- * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The function
- * throws the given Failure for that violation, and rethrows every other error.
+ * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The
+ * function throws the given Failure for that violation, and rethrows every other error.
  */
 export function onConstraint(name: string, ...failure: FailureArguments) {
   return (error: unknown): never => {
-    if (isPostgresError(error) && error.constraint_name === name) throw new Failure(...failure)
-    throw error
+    const isViolation = isPostgresError(error) && error.constraint_name === name
+    throw isViolation ? new Failure(...failure) : error
   }
 }
 

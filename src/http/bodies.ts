@@ -5,8 +5,9 @@ import { Failure } from './failures.js'
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
 export const BODY_LIMIT = 64 * 1024
 
-/** A body above this size, in bytes, may have at most MAX_VALUES JSON values. */
+/** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
+/** How many JSON values a larger body may have. */
 const MAX_VALUES = 1000
 
 /**
@@ -23,15 +24,18 @@ export function parseJsonBodies(app: FastifyInstance) {
   app.addContentTypeParser('application/json', parseBody)
 }
 
-async function parseBody({ headers, routeOptions }: FastifyRequest, payload: Readable) {
-  const { bodyLimit } = routeOptions
-  if (Number(headers['content-length']) > bodyLimit) throw new Failure('tooLarge')
+async function parseBody(request: FastifyRequest, payload: Readable) {
+  const { bodyLimit } = request.routeOptions
+  const announced = Number(request.headers['content-length'])
+  if (announced > bodyLimit) throw new Failure('tooLarge')
+
   const body = await readBody(payload, bodyLimit)
   if (body.length === 0) return undefined
   // Parsing a large body of many small values blocks the process for seconds. A few long strings of
   // the same total size are parsed quickly.
   const isSlowToParse = body.length > FREE_SIZE && estimateValues(body) > MAX_VALUES
   if (isSlowToParse) throw new Failure('tooLarge')
+
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -41,8 +45,8 @@ async function parseBody({ headers, routeOptions }: FastifyRequest, payload: Rea
 }
 
 /**
- * Returns all bytes of `payload`. Every piece is copied into one buffer as soon as it arrives. A client
- * may send its body byte by byte, and each piece is an object that is far larger than its one byte.
+ * Returns all bytes of `payload`. A client may send its body byte by byte, and a list of such pieces
+ * would need far more memory than the body. So each piece is copied into one buffer when it arrives.
  */
 function readBody(payload: Readable, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -50,21 +54,23 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
     let length = 0
 
     function add(piece: Buffer) {
-      if (length + piece.length > limit) {
+      const newLength = length + piece.length
+      if (newLength > limit) {
         payload.off('data', add)
         reject(new Failure('tooLarge'))
         return
       }
-      buffer = enlarge(buffer, length, length + piece.length, limit)
+      buffer = enlarge(buffer, length, newLength, limit)
       piece.copy(buffer, length)
-      length += piece.length
+      length = newLength
     }
 
     payload.on('data', add)
     finished(payload, { writable: false }, (error) => {
-      // `finished` may report no error when the connection was destroyed before this call, but then
-      // the stream has not ended either.
-      if (error || !payload.readableEnded) reject(new Failure('unreadable'))
+      // If the connection was destroyed before this call, there may be no error. The second condition
+      // detects this case.
+      const isIncomplete = error || !payload.readableEnded
+      if (isIncomplete) reject(new Failure('unreadable'))
       else resolve(buffer.subarray(0, length))
     })
   })

@@ -12,8 +12,9 @@ export interface Constraint {
 }
 
 /** Returns the first constraint that `value` violates, or undefined if it satisfies all of them. */
-export const brokenConstraint = (constraints: readonly Constraint[], value: unknown) =>
-  constraints.find((constraint) => !constraint.isKept(value))
+export function brokenConstraint(constraints: readonly Constraint[], value: unknown) {
+  return constraints.find((constraint) => !constraint.isKept(value))
+}
 
 export const required: Constraint = {
   name: 'missing',
@@ -73,10 +74,14 @@ const forbiddenCharacters = (field: string) => `El campo ${field} contiene carac
 /** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
 export const isStorable: Constraint = {
   name: 'characters',
-  isKept: (value) => !String(value).includes('\0') && String(value).isWellFormed(),
+  isKept: (value) => {
+    const text = String(value)
+    return !text.includes('\0') && text.isWellFormed()
+  },
   message: forbiddenCharacters,
 }
 
+/** White space at either end, or a control or invisible character anywhere. */
 const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
 /** The text has no control or invisible characters, and no white space at either end. */
@@ -100,6 +105,7 @@ export const hasAtMostBytes = (max: number): Constraint => ({
   message: (field) => `El campo ${field} no puede superar los ${max} bytes`,
 })
 
+// The parts of an email address, as regular expressions. An atom is a word of the local part.
 const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
@@ -121,20 +127,21 @@ export const textConstraints = (max: number, presence = requiredAndNotBlank) => 
 
 /** Returns whether `text` has more than `max` code points. */
 function isLongerThan(max: number, text: string) {
-  // A code point has one or two UTF-16 units, so the length of most texts decides without a count.
+  // `length` counts UTF-16 units, and a code point has one or two of them. So most texts need no count.
   if (text.length <= max) return false
   if (text.length > 2 * max) return true
   return [...text].length > max
 }
 
 /**
- * Returns the whole number that `value` is, or that JavaScript's `Number` converts it to if it is a
- * text. A blank text is converted to 0. A whole number beyond the range of a double is Infinity, but
- * the word `Infinity` is not accepted. Returns undefined for every other value.
+ * Returns `value` if it is a whole number. Converts a text with JavaScript's `Number`, which makes 0 of a
+ * blank text, and Infinity of a number beyond the range of a double. Returns undefined for every other
+ * value, even for the word `Infinity`.
  */
 function wholeNumber(value: unknown) {
-  if (typeof value !== 'number' && typeof value !== 'string') return undefined
-  if (typeof value === 'string' && /infinity/i.test(value)) return undefined
+  const isText = typeof value === 'string'
+  if (!isText && typeof value !== 'number') return undefined
+  if (isText && /infinity/i.test(value)) return undefined
   const number = Number(value)
   const isOutOfRange = Math.abs(number) === Infinity
   return Number.isInteger(number) || isOutOfRange ? number : undefined

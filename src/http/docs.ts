@@ -70,8 +70,8 @@ interface Content {
 }
 
 /**
- * Adds `/docs` (Swagger UI) and `/docs/json` (OpenAPI 3.1). The document contains the routes that are
- * registered after this plugin.
+ * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The document
+ * contains the routes that are registered after this plugin.
  */
 export default fp<About>(async (app, about) => {
   const makeDocument = documentRoutes(app, about)
@@ -92,10 +92,13 @@ export default fp<About>(async (app, about) => {
     return loading
   }
 
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => {
+    return reply.redirect('/docs')
+  })
   app.register((docs) => addRoutes(docs, content), { prefix: '/docs' })
 })
 
+/** Adds the routes under `/docs`. They serve what `content` returns. */
 async function addRoutes(app: FastifyInstance, content: () => Promise<Content>) {
   const schema = { hide: true }
 
@@ -124,11 +127,13 @@ async function addRoutes(app: FastifyInstance, content: () => Promise<Content>) 
 /** Returns the files that the page links to, by name. */
 async function readFiles() {
   const { resolve } = createRequire(import.meta.url)
+  const script = Buffer.from(INITIALIZER)
   const files = new Map([
-    ['swagger-initializer.js', makeFile(Buffer.from(INITIALIZER), TYPES['swagger-ui-bundle.js'])],
+    ['swagger-initializer.js', makeFile(script, TYPES['swagger-ui-bundle.js'])],
   ])
   for (const [name, type] of Object.entries(TYPES)) {
-    const content = await readFile(resolve(`swagger-ui-dist/${name}`))
+    const path = resolve(`swagger-ui-dist/${name}`)
+    const content = await readFile(path)
     files.set(name, makeFile(content, type))
   }
   return files
@@ -140,9 +145,11 @@ function makeFile(content: Buffer, type: string): File {
 }
 
 /** Sends a file, or the status 304 if the client already has it. */
-function sendFile({ content, type, etag }: File, { headers }: FastifyRequest, reply: FastifyReply) {
+function sendFile(file: File, request: FastifyRequest, reply: FastifyReply) {
+  const { content, type, etag } = file
   reply.headers({ etag, 'cache-control': 'public, max-age=0' })
-  const known = headers['if-none-match'] ?? ''
-  if (known === '*' || known.includes(etag)) return reply.code(304).send()
+  const known = request.headers['if-none-match'] ?? ''
+  const isKnown = known === '*' || known.includes(etag)
+  if (isKnown) return reply.code(304).send()
   return reply.type(type).send(content)
 }

@@ -16,23 +16,29 @@ const NOTICE = 500
 const IDLE_GRACE = 2000
 
 /**
+ * Stops accepting connections, and keeps those that are open. This method belongs to `net.Server`, the
+ * base class of `http.Server`.
+ *
+ * `http.Server` has a `close` of its own, which also closes the idle connections at once, so that a
+ * request that is already on its way is lost (https://github.com/nodejs/node/issues/60617). If the
+ * service accepted connections during IDLE_GRACE instead, proxies would open new ones to a process that
+ * is about to end.
+ */
+const stopAccepting = net.Server.prototype.close
+
+/**
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
- * gets one more answer, with `Connection: close`. If no request arrives, the connection is closed
- * after IDLE_GRACE.
- *
- * The `close` of Node's `http.Server` closes the idle connections at the same moment as it stops
- * accepting new ones. A request that was already sent on such a connection is lost, and a proxy must
- * not repeat a POST (https://github.com/nodejs/node/issues/60617). So the hook calls the `close` of
- * `net.Server`, which only stops accepting connections. After the hook Fastify calls the `close` of
- * `http.Server`, which closes the idle connections and waits for the requests in flight.
+ * gets one more answer, with `Connection: close`. If no request arrives, Fastify closes the connection
+ * after IDLE_GRACE. Then it waits for the requests in flight.
  */
 export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)
   app.addHook('preClose', async () => {
     const allEnded = once(app.server, 'close')
-    net.Server.prototype.close.call(app.server)
-    await Promise.race([allEnded, sleep(IDLE_GRACE, undefined, { ref: false })])
+    const graceEnded = sleep(IDLE_GRACE, undefined, { ref: false })
+    stopAccepting.call(app.server)
+    await Promise.race([allEnded, graceEnded])
   })
 }
 

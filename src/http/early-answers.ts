@@ -1,4 +1,4 @@
-import { finished } from 'node:stream/promises'
+import { finished } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 /**
@@ -7,9 +7,9 @@ import type { FastifyInstance } from 'fastify'
  * closed before that, such a client would see a reset connection instead of the answer.
  */
 export function answerAfterBody(app: FastifyInstance) {
-  app.addHook('onSend', async ({ raw }) => {
-    if (raw.complete) return
-    // This rejects when the client has disconnected. Nobody waits for the answer in that case.
-    await finished(raw.resume(), { writable: false }).catch(() => {})
+  app.addHook('onSend', ({ raw }, _reply, _payload, done) => {
+    if (raw.complete) return done()
+    // An error means that the client has disconnected. Nobody waits for the answer in that case.
+    finished(raw.resume(), { writable: false }, () => done())
   })
 }

@@ -1,8 +1,9 @@
 import { type SchemaOptions, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
 /** Returns the schema of an object that the OpenAPI document defines once, under the name `title`. */
-export const Named = <T extends TProperties>(title: string, description: string, properties: T) =>
-  Type.Object(properties, { title, description })
+export function Named<T extends TProperties>(title: string, description: string, properties: T) {
+  return Type.Object(properties, { title, description })
+}
 
 /** Returns the schema of a text or null in an answer. */
 export const NullableText = (options: SchemaOptions) =>
@@ -13,11 +14,15 @@ export const Done = <T extends boolean>(value: T) =>
   Type.Literal(value, { description: 'Si la petición se ha cumplido' })
 
 /** Returns the schema of an answer `{ success: true, data }`. */
-export const Success = <T extends TSchema>(data: T) => Type.Object({ success: Done(true), data })
+export const Success = <T extends TSchema>(data: T) =>
+  Type.Object({
+    success: Done(true),
+    data,
+  })
 
 /**
- * Returns the answer `{ success: true, data }`. `changes` is what a write has changed. It is only
- * meant for the audit log, and auth/audit.ts removes it before the answer is sent.
+ * Returns the answer `{ success: true, data }`. `changes` is what a write has changed. Only the audit log
+ * contains the changes: auth/audit.ts removes them before the answer is sent.
  */
 export const success = <T>(data: T, changes?: object) => ({
   success: true as const,
@@ -29,8 +34,14 @@ export const success = <T>(data: T, changes?: object) => ({
 export const Page = <T extends TSchema>(row: T) =>
   Type.Object({
     success: Done(true),
-    data: Type.Array(row, { description: 'Los registros de la página, 5 como mucho' }),
-    totalPages: Type.Integer({ minimum: 0, description: 'Cuántas páginas hay', examples: [1] }),
+    data: Type.Array(row, {
+      description: 'Los registros de la página, 5 como mucho',
+    }),
+    totalPages: Type.Integer({
+      minimum: 0,
+      description: 'Cuántas páginas hay',
+      examples: [1],
+    }),
   })
 
 /** Returns the schema of an answer `{ success: true, message }` with a constant message. */

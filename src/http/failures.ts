@@ -41,9 +41,11 @@ export class Failure extends Error {
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)
-    // An empty text would count as a missing one. documentFailures makes a Failure with each declared
-    // text when a route is added, so an empty text in a declaration stops the start of the service.
-    if (text === '') throw new TypeError(`the text of the Failure ${code} is empty`)
+    // An empty text would count as a missing one. This error shows the mistake at the start of the
+    // service, because documentFailures makes a Failure with each text that a route declares.
+    if (text === '') {
+      throw new TypeError(`the text of the Failure ${code} is empty`)
+    }
     this.code = code
   }
 }
@@ -134,9 +136,10 @@ const USUAL: Record<WithOwnText, AnswerWithTexts> &
 
 /** Returns the status, the shape and the body for `failure` on a route that declares `failures`. */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
-  const answer: FailureAnswer = failures[failure.code] ?? USUAL[failure.code]
+  const usual: FailureAnswer = USUAL[failure.code]
+  const answer: FailureAnswer = failures[failure.code] ?? usual
   const { status, shape } = answer
-  const message = failure.message || textOf(answer) || textOf(USUAL[failure.code])
+  const message = failure.message || textOf(answer) || textOf(usual)
   const head = shape === 'status' ? { statusCode: status } : { success: false }
   return { status, shape, body: { ...head, message } }
 }
@@ -159,21 +162,29 @@ export function answerFailures(app: FastifyInstance) {
 
 function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
   const { code, cause } = failure
-  const { status, body } = renderFailure(failure, request.routeOptions.config?.failures)
+  const declared = request.routeOptions.config?.failures
+  const { status, body } = renderFailure(failure, declared)
   request.failure = failure
 
-  if (code === 'unexpected') request.log.error({ err: cause }, 'unexpected failure')
-  else if (cause) request.log.warn({ err: cause }, code)
+  const details = { err: cause }
+  if (code === 'unexpected') request.log.error(details, 'unexpected failure')
+  else if (cause) request.log.warn(details, code)
 
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
   return reply.code(status).send(body)
 }
 
+/** What may be thrown. The errors of Fastify and its plugins have both properties. */
+interface FrameworkError {
+  code?: string
+  statusCode?: number
+}
+
 /** Converts what Fastify and its plugins throw into a Failure. Their own texts are never sent. */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
+  const { code = '', statusCode = 500 } = error as FrameworkError
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
   if (statusCode < 500) return new Failure('unreadable')
   return new Failure('unexpected', undefined, { cause: error })

@@ -24,7 +24,9 @@ export type FairShare = ReturnType<typeof fairShare>
 export function fairShare(share: number, maxWaiting = Infinity) {
   const accounts = new Map<number, Account>()
 
-  const fits = ({ taken }: Account, amount: number) => taken === 0 || taken + amount <= share
+  function fits({ taken }: Account, amount: number) {
+    return taken === 0 || taken + amount <= share
+  }
 
   /** Grants the waiting requests their amounts, oldest first, until one does not fit. */
   function admit(account: Account) {
@@ -56,17 +58,21 @@ export function fairShare(share: number, maxWaiting = Infinity) {
 
   return {
     /** Returns whether `maxWaiting` requests of `key` are already waiting. */
-    isFull: (key: number) => (accounts.get(key)?.waiting.length ?? 0) >= maxWaiting,
+    isFull(key: number) {
+      const waiting = accounts.get(key)?.waiting ?? []
+      return waiting.length >= maxWaiting
+    },
 
     /**
      * Takes `amount` of the share of `key`, after all earlier requests of that key. Returns a
-     * function that gives the amount back, and which the caller must call exactly once. Throws the
-     * Failure `unreadable` when the client disconnects while its request waits.
+     * function that gives the amount back. The caller must call that function exactly once. Throws
+     * the Failure `unreadable` when the client disconnects while its request waits.
      */
     async take(key: number, amount: number, client: Client): Promise<() => void> {
       const account = accounts.get(key) ?? { taken: 0, waiting: [] }
       accounts.set(key, account)
-      if (account.waiting.length > 0 || !fits(account, amount)) {
+      const mustWait = account.waiting.length > 0 || !fits(account, amount)
+      if (mustWait) {
         if (client.destroyed) throw new Failure('unreadable')
         await wait(account, amount, client)
       } else {

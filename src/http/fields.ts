@@ -31,8 +31,13 @@ export type Messages = Partial<Record<string, string>>
 /** The key is a symbol, so that the constraints do not appear in the OpenAPI document. */
 const CONSTRAINTS = Symbol('constraints')
 
+interface FieldConstraints {
+  constraints: readonly Constraint[]
+  messages: Messages
+}
+
 type FieldSchema = TSchema & {
-  [CONSTRAINTS]?: { constraints: readonly Constraint[]; messages: Messages }
+  [CONSTRAINTS]?: FieldConstraints
 }
 
 TypeRegistry.Set<FieldSchema>('Field', (schema, value) => {
@@ -40,8 +45,9 @@ TypeRegistry.Set<FieldSchema>('Field', (schema, value) => {
   return brokenConstraint(constraints, value) === undefined
 })
 
-const constraintsOf = (schema: FieldSchema) =>
-  schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
+function constraintsOf(schema: FieldSchema): FieldConstraints {
+  return schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
+}
 
 /**
  * Returns the schema of a field. `wire` is its JSON Schema in the OpenAPI document. Requests are
@@ -73,20 +79,23 @@ export function checkField(name: string, schema: TSchema, value: unknown): Failu
   return broken && failureFor(name, broken, messages)
 }
 
-/** Returns every Failure that the field `name` can have; `isRequired` adds the one for absence. */
+/**
+ * Returns every Failure that the field `name` can have. A field that is not required has no Failure for
+ * a missing value.
+ */
 export function fieldFailures(name: string, schema: TSchema, isRequired: boolean): Failure[] {
   const { constraints, messages } = constraintsOf(schema)
-  return constraints
-    .filter((constraint) => isRequired || constraint.name !== required.name)
-    .map((constraint) => failureFor(name, constraint, messages))
+  const checked = isRequired
+    ? constraints
+    : constraints.filter((constraint) => constraint.name !== required.name)
+  return checked.map((constraint) => failureFor(name, constraint, messages))
 }
 
 /** Returns the Failure `invalid` if the contract has a text for the constraint, else `malformed`. */
 function failureFor(name: string, constraint: Constraint, messages: Messages) {
   const message = messages[constraint.name]
-  return message === undefined
-    ? new Failure('malformed', constraint.message(name))
-    : new Failure('invalid', message)
+  if (message !== undefined) return new Failure('invalid', message)
+  return new Failure('malformed', constraint.message(name))
 }
 
 /** The largest value of an integer column in PostgreSQL, and so the largest id. */
@@ -104,8 +113,15 @@ function toId(value: unknown) {
  * that fits an integer column.
  */
 export function Id(messages?: Messages, description = 'Id') {
-  const wire = { type: 'integer', minimum: 1, maximum: MAX_ID, description }
-  return decoded(field<number>(wire, [requiredAndNotEmpty, isId], messages), toId)
+  const wire = {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_ID,
+    description,
+  }
+  const constraints = [requiredAndNotEmpty, isId]
+  const schema = field<number>(wire, constraints, messages)
+  return decoded(schema, toId)
 }
 
 /** Returns the schema of an id in the path. `message` is the text for all of its constraints. */
@@ -114,6 +130,7 @@ export const PathId = (message: string, description: string) =>
 
 const TOO_LONG = Symbol('too long')
 
+/** The schema of a list. The function under TOO_LONG returns the Failure for a list that is too long. */
 type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
 
 /**
@@ -127,8 +144,9 @@ export function List<T extends TObject>(items: T, maxItems: number, tooLong: () 
 
 /** Returns the Failure for a list with too many objects, and undefined for all other lists. */
 export function checkLength(schema: TSchema, list: unknown[]): Failure | undefined {
-  const tooLong: (() => Failure) | undefined = (schema as ListSchema)[TOO_LONG]
-  return list.length > schema.maxItems ? tooLong?.() : undefined
+  if (list.length <= schema.maxItems) return undefined
+  const { [TOO_LONG]: tooLong } = schema as ListSchema
+  return tooLong?.()
 }
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
@@ -152,16 +170,32 @@ interface TextOptions {
 }
 
 /** Returns the schema of a text that is stored. */
-export function Text({ max = 255, blank, visible, messages, ...options }: TextOptions = {}) {
-  const wire = { type: 'string', minLength: blank ? 0 : 1, maxLength: max, ...options }
-  const constraints = textConstraints(max, blank ? required : requiredAndNotBlank)
-  return field<string>(wire, visible ? [...constraints, isVisible] : constraints, messages)
+export function Text(options: TextOptions = {}) {
+  const { max = 255, blank, visible, messages, ...documentation } = options
+  const wire = {
+    type: 'string',
+    minLength: blank ? 0 : 1,
+    maxLength: max,
+    ...documentation,
+  }
+  const presence = blank ? required : requiredAndNotBlank
+  const constraints = textConstraints(max, presence)
+  if (visible) constraints.push(isVisible)
+  return field<string>(wire, constraints, messages)
 }
 
 /** The query parameter `page`: a whole number of at least 1 (contract, section 8). */
 export const PageNumber = Type.Optional(
   decoded(
-    field<string>({ type: 'integer', minimum: 1, default: 1, description: 'Página' }, [isPage]),
+    field<string>(
+      {
+        type: 'integer',
+        minimum: 1,
+        default: 1,
+        description: 'Página',
+      },
+      [isPage],
+    ),
     (value) => Math.min(Number(value), MAX_ID),
   ),
 )
@@ -171,11 +205,14 @@ const MAX_SEARCH = 255
 
 /** The query parameter `search`: a text that the rows must contain, whatever the case. */
 export const Search = Type.Optional(
-  field<string>({ type: 'string', maxLength: MAX_SEARCH, description: 'Texto que contiene' }, [
-    isText,
-    isStorable,
-    hasAtMost(MAX_SEARCH),
-  ]),
+  field<string>(
+    {
+      type: 'string',
+      maxLength: MAX_SEARCH,
+      description: 'Texto que contiene',
+    },
+    [isText, isStorable, hasAtMost(MAX_SEARCH)],
+  ),
 )
 
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */

@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import fp from 'fastify-plugin'
 
-/** The headers of every answer. They keep browsers from storing it and from showing it as a page. */
+/** The headers of every answer. They keep browsers from storing the answer or showing it as a page. */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -14,8 +14,9 @@ export const API_HEADERS = {
 
 /** Adds API_HEADERS to every answer. Lets pages of the listed `origins` call the service (CORS). */
 export default fp<{ origins: string[] }>(async (app, { origins }) => {
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(API_HEADERS)
+    done()
   })
   if (origins.length > 0) {
     await app.register(cors, {

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Failure, statusFailure } from './failures.js'
 import type { RoutePlugin } from './validation.js'
 
-const response = { 200: Type.Object({ status: Type.Literal('ok') }) }
+const Health = Type.Object({ status: Type.Literal('ok') })
+const response = { 200: Health }
 const OK = { status: 'ok' as const }
 const NOT_READY = statusFailure(503, 'No disponible')
 
@@ -20,12 +21,17 @@ const healthRoutes: RoutePlugin = async (app) => {
   })
 
   app.get('/ready', {
-    config: { failures: { unavailable: NOT_READY, unexpected: NOT_READY } },
+    config: {
+      failures: {
+        unavailable: NOT_READY,
+        unexpected: NOT_READY,
+      },
+    },
     schema: { hide: true, response },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable')
       // The route needs no session, so anybody can send any number of requests. They all share one
-      // query, so they take no more than one connection from the others.
+      // query, so they occupy at most one connection of the pool.
       query ??= app.sql`select require_primary()`
         .then(() => {})
         .finally(() => {

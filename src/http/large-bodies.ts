@@ -4,9 +4,9 @@ import { Failure } from './failures.js'
 import { fairShare } from './fair-share.js'
 
 /**
- * How many bytes all large bodies in progress may have together. The limit is higher if two bodies of
- * the size `largestBody` need more. While a body is read, parsed and handled, it takes several times
- * its size in memory.
+ * How many bytes all large bodies may have together while they are read and handled. Each of them takes
+ * several times its size in memory. The limit is higher if two bodies of the size `largestBody` need
+ * more.
  */
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -40,19 +40,23 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
 
   app.addHook('preParsing', async (request) => {
     const bytes = announcedBytes(request)
-    // bodies.ts refuses a body above the route's limit without reading it.
-    if (bytes <= BODY_LIMIT || bytes > request.routeOptions.bodyLimit) return
+    const isSmall = bytes <= BODY_LIMIT
+    // bodies.ts refuses such a body without reading it.
+    const isTooLarge = bytes > request.routeOptions.bodyLimit
+    if (isSmall || isTooLarge) return
     taken.set(request, await take(request, bytes))
   })
 
-  app.addHook('onSend', async (request) => {
+  app.addHook('onSend', (request, _reply, _payload, done) => {
     taken.get(request)?.()
     taken.delete(request)
+    done()
   })
 }
 
 /** Returns the size of the body in bytes, or the route's limit if the body is chunked. */
 function announcedBytes({ headers, routeOptions }: FastifyRequest) {
-  if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
+  const isChunked = headers['transfer-encoding'] !== undefined
+  if (isChunked) return routeOptions.bodyLimit
   return Number(headers['content-length'] ?? 0)
 }

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+} from 'fastify'
 import { Failure } from './failures.js'
 
 /** How many requests may be in flight. A request does not count while its body arrives. */
 const MAX_IN_FLIGHT = 400
-/** Requests are refused while the event loop is later than this, in milliseconds. */
+/** Requests are refused while the event loop lags by more than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000
 /** How long the answer to a refused request is delayed, in milliseconds. */
 const REFUSAL_DELAY = 1000
@@ -19,20 +24,27 @@ export async function refuse(): Promise<never> {
   throw new Failure('busy')
 }
 
+type Done = HookHandlerDoneFunction
+
 /**
  * Refuses a request with the Failure `busy` if MAX_IN_FLIGHT others are in flight, or if the event
- * loop is later than MAX_LOOP_DELAY.
+ * loop lags by more than MAX_LOOP_DELAY.
  */
 export async function limitLoad(app: FastifyInstance) {
   const inFlight = new Set<FastifyRequest>()
 
-  async function enter(request: FastifyRequest) {
-    if (inFlight.size >= MAX_IN_FLIGHT) await refuse()
+  function enter(request: FastifyRequest, _reply: FastifyReply, done: Done) {
+    if (inFlight.size >= MAX_IN_FLIGHT) {
+      refuse().catch(done)
+      return
+    }
     inFlight.add(request)
+    done()
   }
 
-  async function leave(request: FastifyRequest) {
+  function leave(request: FastifyRequest, _reply: FastifyReply, _payload: unknown, done: Done) {
     inFlight.delete(request)
+    done()
   }
 
   await app.register(underPressure, {

@@ -4,6 +4,12 @@ import type { Config } from '../config.js'
 /** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
 export const AUDIT_LEVEL = 35
 
+/**
+ * Control, format and line-separating characters. JSON.stringify does not escape them, and a terminal
+ * that shows the log would interpret them.
+ */
+const UNESCAPED = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
+
 /** What the log lines are written to: an Output (output.ts), or a stream. */
 export type LogStream = { write(line: string): unknown }
 
@@ -19,9 +25,7 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
     customLevels: { audit: AUDIT_LEVEL },
     serializers: { err: serializeError },
     hooks: {
-      // These are control, format and line-separating characters. JSON.stringify does not escape
-      // them, and a terminal that shows the log would interpret them.
-      streamWrite: (line: string) => line.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, encodeURI),
+      streamWrite: (line: string) => line.replace(UNESCAPED, encodeURI),
     },
   }
 }
@@ -34,16 +38,24 @@ interface LoggedError {
 }
 
 /** An error with the additional properties that an error of the database has. */
-type DatabaseError = Error & { code?: string; constraint_name?: string }
+type DatabaseError = Error & {
+  code?: string
+  constraint_name?: string
+}
 
 function serializeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) {
-    return { type: typeof error, message: 'not an error', stack: '' }
+    return {
+      type: typeof error,
+      message: 'not an error',
+      stack: '',
+    }
   }
   const { code, constraint_name: constraint } = error as DatabaseError
   const { name, message, stack = '', cause } = error
-  const inner = cause === undefined ? {} : { cause: serializeError(cause) }
-  return { type: name, message, code, constraint, stack, ...inner }
+  const logged = { type: name, message, code, constraint, stack }
+  if (cause === undefined) return logged
+  return { ...logged, cause: serializeError(cause) }
 }
 
 declare module 'fastify' {
@@ -63,14 +75,16 @@ declare module 'fastify' {
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.clientIp = request.ip
     // A client may send many requests on one connection without waiting for the answers, and each
     // request listens for the end of the connection. Node would warn of a leak at the 11th listener.
     request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
+    done()
   })
-  onAnswered(app, ({ method, url, clientIp: ip, failure, log }, reply, isAborted) => {
+  onAnswered(app, (request, reply, isAborted) => {
+    const { method, url, clientIp, failure, log } = request
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
@@ -78,26 +92,31 @@ export function logRequests(app: FastifyInstance) {
 
     const ms = Math.round(reply.elapsedTime)
     const status = reply.statusCode
-    const line = { method, path, status, ms, ip }
-    log.info(isAborted ? { ...line, aborted: true } : line, 'request')
+    const line = { method, path, status, ms, ip: clientIp }
+    if (isAborted) log.info({ ...line, aborted: true }, 'request')
+    else log.info(line, 'request')
+  })
+}
+
+type AnswerListener = (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void
+
+/**
+ * Calls `listener` once for each request: when the answer has been sent, or with `isAborted` when the
+ * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
+ */
+export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    whenAnswered(request, reply, (isAborted) => {
+      listener(request, reply, isAborted)
+    })
+    done()
   })
 }
 
 /**
- * Calls `listener` once for each request. It is called when the answer has been sent, or with
- * `isAborted` if the client has disconnected before. Fastify's hook `onResponse` does not run in the
- * second case.
+ * Calls `listener` once when the answer has been sent, or with `isAborted` when the client disconnects
+ * before. The caller must be an `onSend` hook, because later the answer may already have been sent.
  */
-export function onAnswered(
-  app: FastifyInstance,
-  listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
-) {
-  app.addHook('onSend', async (request, reply) => {
-    whenAnswered(request, reply, (isAborted) => listener(request, reply, isAborted))
-  })
-}
-
-/** Calls `listener` for one request, in the same way. It has to be called in a hook `onSend`. */
 export function whenAnswered(
   { socket }: FastifyRequest,
   { raw }: FastifyReply,

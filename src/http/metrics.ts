@@ -30,7 +30,9 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  for (const name of MISNAMED) {
+    registry.removeSingleMetric(name)
+  }
 
   new Gauge({
     name: 'llavero_build_info',
@@ -46,11 +48,14 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  onAnswered(app, ({ method, routeOptions, failure }, { statusCode: status, elapsedTime }) => {
+  onAnswered(app, (request, reply) => {
+    const { method, routeOptions, failure } = request
     // The label is the pattern of the route. Clients could invent any number of different paths.
     const route = routeOptions.url ?? 'none'
+    const status = reply.statusCode
     const outcome = failure?.code ?? 'done'
-    duration.observe({ method, route, status, outcome }, elapsedTime / 1000)
+    const seconds = reply.elapsedTime / 1000
+    duration.observe({ method, route, status, outcome }, seconds)
   })
 
   new Gauge({
@@ -59,7 +64,8 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
     labelNames: ['state'],
     registers,
     collect() {
-      for (const [state, count] of Object.entries(app.sql.usage())) this.set({ state }, count)
+      const counts = Object.entries(app.sql.usage())
+      for (const [state, count] of counts) this.set({ state }, count)
     },
   })
   for (const { name, help, read } of gauges) {

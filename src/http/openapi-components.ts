@@ -58,6 +58,8 @@ function nameOf(uses: [Use, ...Use[]], taken: object) {
   const features = new Set(uses.map((use) => use.operation.tags[0]))
   const common = `RespuestaComun${status}`
   if (features.size > 1 && !(common in taken)) return common
+
   const { operationId } = operation
-  return `Respuesta${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}${status}`
+  const initial = operationId.charAt(0).toUpperCase()
+  return `Respuesta${initial}${operationId.slice(1)}${status}`
 }

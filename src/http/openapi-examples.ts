@@ -11,7 +11,7 @@ export interface RequestExample {
 /** The example requests, by the `operationId` of the operation. */
 export type RequestExamples = Record<string, RequestExample | undefined>
 
-/** The page replaces it by a random number, so that the names in an example are always new. */
+/** A mark in a name. The page replaces it by a random number, so that the name is always new. */
 export const PLACEHOLDER = '{n}'
 
 /** The name of the example of a successful answer, and the description of that answer. */
@@ -19,21 +19,23 @@ export const DONE = 'Hecho'
 
 /** Returns the schema of a route, with the example added to its path parameters and its body. */
 export function withRequestExample(schema: FastifySchema, example: RequestExample = {}) {
-  const { params, body } = example
-  return {
-    ...schema,
-    ...(params && { params: withExampleValues(schema.params as TSchema, params) }),
-    ...(body && { body: { ...(schema.body as TSchema), examples: [body] } }),
+  const result = { ...schema }
+  if (example.params) {
+    result.params = withExampleValues(schema.params as TSchema, example.params)
   }
+  if (example.body) {
+    result.body = { ...(schema.body as TSchema), examples: [example.body] }
+  }
+  return result
 }
 
 /** Returns the schema of an object, with an example value added to each property. */
 function withExampleValues(schema: TSchema, values: Record<string, number>) {
-  const properties = Object.entries<TSchema>(schema.properties).map(([name, property]) => [
-    name,
-    { ...property, examples: [values[name]] },
-  ])
-  return { ...schema, properties: Object.fromEntries(properties) }
+  const properties: Record<string, TSchema> = {}
+  for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
+    properties[name] = { ...property, examples: [values[name]] }
+  }
+  return { ...schema, properties }
 }
 
 /**
@@ -41,11 +43,14 @@ function withExampleValues(schema: TSchema, values: Record<string, number>) {
  * named DONE, and each body in `failures` is named after its message.
  */
 export function answerExamples(done: TSchema[], failures: { message: string }[]) {
-  const examples = [
-    ...done.map((schema) => [DONE, { value: exampleOf(schema) }]),
-    ...failures.map((body) => [body.message, { value: body }]),
-  ]
-  return Object.fromEntries(examples)
+  const examples: Record<string, { value: unknown }> = {}
+  for (const schema of done) {
+    examples[DONE] = { value: exampleOf(schema) }
+  }
+  for (const body of failures) {
+    examples[body.message] = { value: body }
+  }
+  return examples
 }
 
 /** Returns an example value for the schema, built from the examples of its fields. */
@@ -53,6 +58,10 @@ function exampleOf(schema: TSchema): unknown {
   if (schema.examples) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
   if (schema.items) return [exampleOf(schema.items)]
-  const fields = Object.entries<TSchema>(schema.properties ?? {})
-  return Object.fromEntries(fields.map(([name, field]) => [name, exampleOf(field)]))
+
+  const example: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries<TSchema>(schema.properties ?? {})) {
+    example[name] = exampleOf(field)
+  }
+  return example
 }

@@ -1,6 +1,6 @@
 import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifySchema, type RouteOptions } from 'fastify'
 import { VERSION } from '../version.js'
 import { Done, Named } from './envelopes.js'
 import {
@@ -29,7 +29,11 @@ export interface About {
 }
 
 /** The properties of a route that the document is made from. */
-type DocumentedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
+interface DocumentedRoute {
+  method: RouteOptions['method']
+  url: string
+  schema: FastifySchema
+}
 
 /**
  * Collects the routes that are registered after this call, except the hidden ones. Returns a function
@@ -39,7 +43,7 @@ export function documentRoutes(app: FastifyInstance, about: About): () => Promis
   const routes: DocumentedRoute[] = []
   app.addHook('onRoute', ({ method, url, schema }) => {
     const isHidden = schema?.hide || method === 'HEAD'
-    if (!isHidden) routes.push({ method, url, ...(schema && { schema }) })
+    if (!isHidden) routes.push({ method, url, schema: schema ?? {} })
   })
   return () => makeDocument(routes, about)
 }
@@ -55,18 +59,23 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')
   await app.register(swagger, options(about))
-  for (const { schema = {}, ...route } of routes) {
+  for (const { method, url, schema } of routes) {
     const example = about.examples[schema.operationId ?? '']
-    app.route({ ...route, schema: withRequestExample(schema, example), handler: () => {} })
+    app.route({
+      method,
+      url,
+      schema: withRequestExample(schema, example),
+      handler: () => {},
+    })
   }
   await app.ready()
   return JSON.stringify(app.swagger())
 }
 
 /**
- * Moves each schema with a title and each response to `components` and puts a reference in each of its
- * places. A failure's schema is shared, but its status and texts differ from place to place. So they
- * stand beside the reference, as `literals` (see failureSchema).
+ * Moves each schema with a title and each response to `components`, and puts references in their places.
+ * All failures share two schemas, one for each shape. The status and the texts of a failure are the
+ * `literals` of its schema (see failureSchema), which stay beside the reference.
  */
 const shareComponents: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
@@ -79,12 +88,13 @@ const shareComponents: SwaggerTransformObject = (document) => {
     return literals ? { allOf: [{ $ref }, literals] } : { $ref }
   })
   const responses = shareResponses(sharedPaths)
-  return { ...rest, paths: sharedPaths, components: { ...rest.components, schemas, responses } }
+  const components = { ...rest.components, schemas, responses }
+  return { ...rest, paths: sharedPaths, components }
 }
 
 const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => ({
-  // The tag of an operation is its feature, the second segment of the path. The path of a route that
-  // is `/` under a prefix ends in a slash, which is removed.
+  // The tag of an operation is its feature, the second segment of the path. The slash at the end of a
+  // path is removed: Fastify makes `/api/x/` of the prefix `/api/x` and the route `/`.
   transform: ({ schema, url }) => ({
     schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
     url: url.replace(/\/$/, ''),
@@ -141,14 +151,19 @@ export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
   // A HEAD route shares the schema of its GET.
   if (schema?.hide || !schema?.response || method === 'HEAD') return
+
   const response = schema.response as Record<number, TSchema>
-  const failures = failuresOfRoute(route).map((failure) => renderFailure(failure, config?.failures))
-  const statuses = new Set([200, ...failures.map(({ status }) => status)])
+  const failures = failuresOfRoute(route).map((failure) => {
+    return renderFailure(failure, config?.failures)
+  })
+  const statuses = new Set([200])
+  for (const { status } of failures) statuses.add(status)
 
   for (const status of statuses) {
-    const done = response[status]
+    const success = response[status]
+    const done = success ? [success] : []
     const failuresOfStatus = failures.filter((failure) => failure.status === status)
-    response[status] = answerSchema(done ? [done] : [], failuresOfStatus)
+    response[status] = answerSchema(done, failuresOfStatus)
   }
 }
 
@@ -161,39 +176,61 @@ type RenderedFailure = ReturnType<typeof renderFailure>
 function answerSchema(done: TSchema[], failures: RenderedFailure[]) {
   const bodies = failures.map(({ body }) => body)
   const texts = [...new Set(bodies.map(({ message }) => message))]
+  const schemas = [...done]
   const [first] = failures
-  const schemas = first ? [...done, failureSchema(first, texts)] : done
+  if (first) schemas.push(failureSchema(first, texts))
+  const descriptions = [...done.map(() => DONE), ...texts]
   return {
     ...Type.Union(schemas),
-    'x-response-description': [...done.map(() => DONE), ...texts].join(' · '),
+    'x-response-description': descriptions.join(' · '),
     'x-examples': answerExamples(done, bodies),
   }
 }
 
 /** Returns the schema of a route's failures with one status. Their message is one of `texts`. */
 function failureSchema({ status, shape }: RenderedFailure, texts: string[]) {
-  const code = shape === 'status' && { statusCode: { type: 'integer', const: status } }
+  const statusCode = { type: 'integer', const: status }
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
-  const properties = { ...code, message: { type: 'string', ...text } }
-  return { ...BODIES[shape], literals: { type: 'object', required: ['message'], properties } }
+  const message = { type: 'string', ...text }
+  const literals = {
+    type: 'object',
+    required: ['message'],
+    properties: shape === 'status' ? { statusCode, message } : { message },
+  }
+  return { ...BODIES[shape], literals }
 }
 
 /** Returns the failures that a route can have, from its input and from its `config.failures`. */
 function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
   const { params, querystring, body } = (schema ?? {}) as Record<string, TObject | undefined>
   const inputs = [params, querystring, body].filter((part) => part !== undefined)
-  const usual: FailureArguments[] = [['unexpected'], ['busy']]
-  // The path may be impossible to decode.
-  if (params) usual.push(['unreadable'])
-  // A body that is sent is read, and may be refused, even if the route expects none.
-  if (method !== 'GET') usual.push(['noJson'], ['unreadable'], ['tooLarge'], ['unsupported'])
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
+
+  const usual = [new Failure('unexpected'), new Failure('busy')]
+  // The path may be impossible to decode.
+  if (params) usual.push(new Failure('unreadable'))
+  // A client may send a body even if the route expects none. It is read all the same, and may be refused.
+  if (method !== 'GET') {
+    usual.push(
+      new Failure('noJson'),
+      new Failure('unreadable'),
+      new Failure('tooLarge'),
+      new Failure('unsupported'),
+    )
+  }
+
   return [
     ...inputs.flatMap(possibleFailures),
-    ...declared.flatMap(([code, answer]) => {
-      const texts = 'texts' in answer ? answer.texts : [answer.message]
-      return texts.map((text) => new Failure(...([code, text] as FailureArguments)))
-    }),
-    ...usual.map((failure) => new Failure(...failure)),
+    ...declared.flatMap(([code, answer]) => declaredFailures(code, answer)),
+    ...usual,
   ]
+}
+
+/** Returns one Failure for each text of a declared answer. */
+function declaredFailures(code: FailureCode, answer: FailureAnswer) {
+  const texts = 'texts' in answer ? answer.texts : [answer.message]
+  return texts.map((text) => {
+    const failure = [code, text] as FailureArguments
+    return new Failure(...failure)
+  })
 }

@@ -4,9 +4,9 @@ import { writeSync } from 'node:fs'
 const MAX_DELAY = 50
 /** Waiting lines are written earlier if they have this many characters together. */
 const BATCH = 16 * 1024
-/** How many bytes are kept in memory while nobody reads them. Further lines are dropped. */
+/** How many bytes are kept in memory for a slow reader. Further lines are dropped. */
 const MAX_UNREAD = 4 * 1024 * 1024
-/** How long the process waits for a slow reader when a line must not be lost, in milliseconds. */
+/** How long the process waits for a slow reader if a line must not be lost, in milliseconds. */
 const PATIENCE = 1000
 
 /** Where the logger writes its lines. */
@@ -26,8 +26,9 @@ export interface Output {
  * memory, up to MAX_UNREAD. Further lines are dropped, audit lines as well, and a later line contains
  * their number. If the reader has closed the pipe or the disk is full, all waiting lines are dropped.
  *
- * The parameter is the stream and not its descriptor, because Node makes a pipe non-blocking when it
- * opens the stream. A write to a blocking pipe would block the process until somebody reads.
+ * The caller must pass `process.stdout` and not the number of its descriptor. Node opens the stream at
+ * the first access, and makes a pipe non-blocking then. A write to a blocking pipe would block the process
+ * until somebody reads.
  */
 export function openOutput({ fd }: { fd: number }): Output {
   /** The lines that are not in `chunks` yet. */
@@ -37,7 +38,7 @@ export function openOutput({ fd }: { fd: number }): Output {
   /** The number of bytes in `chunks`. */
   let unread = 0
   let dropped = 0
-  /** True from when the reader exceeds PATIENCE until it has read everything. */
+  /** Whether the reader has exceeded PATIENCE and has not read everything since then. */
   let hasStopped = false
   let timer: NodeJS.Timeout | undefined
 
@@ -61,7 +62,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     }, MAX_DELAY).unref()
   }
 
-  /** Writes all lines, and waits up to PATIENCE for a slow reader unless it has stopped before. */
+  /** Writes all lines. Waits up to PATIENCE for a slow reader, but not for one that has stopped. */
   function flushPatiently() {
     const deadline = performance.now() + PATIENCE
     flush()
@@ -74,27 +75,40 @@ export function openOutput({ fd }: { fd: number }): Output {
 
   /** Writes as much as the reader accepts now. */
   function flush() {
-    if (lines !== '') {
-      const chunk = Buffer.from(lines)
-      chunks.push(chunk)
-      unread += chunk.length
-      lines = ''
-    }
+    addChunk()
     try {
       writeChunks()
     } catch (error) {
-      const isPipeFull = (error as NodeJS.ErrnoException).code === 'EAGAIN'
+      const { code } = error as NodeJS.ErrnoException
+      const isPipeFull = code === 'EAGAIN'
       if (isPipeFull) return
       chunks = []
       unread = 0
     }
     hasStopped = false
-    if (dropped > 0) {
-      const line = { level: 40, time: Date.now(), dropped, msg: 'log lines dropped' }
-      lines = `${JSON.stringify(line)}\n`
-      dropped = 0
-      flush()
+    if (dropped > 0) reportDropped()
+  }
+
+  /** Moves the lines to `chunks`. */
+  function addChunk() {
+    if (lines === '') return
+    const chunk = Buffer.from(lines)
+    chunks.push(chunk)
+    unread += chunk.length
+    lines = ''
+  }
+
+  /** Writes a line with the number of lines that were dropped. */
+  function reportDropped() {
+    const line = {
+      level: 40,
+      time: Date.now(),
+      dropped,
+      msg: 'log lines dropped',
     }
+    lines = `${JSON.stringify(line)}\n`
+    dropped = 0
+    flush()
   }
 
   function writeChunks() {
@@ -116,8 +130,11 @@ export function openOutput({ fd }: { fd: number }): Output {
   return { write, end }
 }
 
-/** Returns whether the line is the one of an answered request. The message is always at its end. */
-const mayWait = (line: string) => line.endsWith(',"msg":"request"}\n')
+/** Returns whether the line may be written later, because it only reports an answered request. */
+function mayWait(line: string) {
+  // The logger puts the message at the end of each line.
+  return line.endsWith(',"msg":"request"}\n')
+}
 
 /** Blocks the process for `ms` milliseconds. */
 function pause(ms: number) {

@@ -6,8 +6,8 @@ import { whenAnswered } from './log.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The id of the user whose share of the service this request uses. Null if the request uses
-     * nobody's share.
+     * The id of a user. All requests with the same `sharer` share one part of the service's capacity.
+     * A request with null is not limited in this way.
      */
     sharer: number | null
   }
@@ -35,9 +35,10 @@ export function takeTurns(app: FastifyInstance, share: number) {
     endings.set(request, await turns.take(sharer, 1, socket))
   })
 
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const end = endings.get(request)
     endings.delete(request)
     if (end) whenAnswered(request, reply, end)
+    done()
   })
 }

@@ -44,7 +44,12 @@ export function refuseConnection(
 
   const status = STATUS_BY_CODE[error.code ?? ''] ?? 400
   const reqId = randomUUID()
-  const line = { reqId, status, ip: connection.remoteAddress, reason: error.code }
+  const line = {
+    reqId,
+    status,
+    ip: connection.remoteAddress,
+    reason: error.code,
+  }
   app.log.info(line, 'request')
   connection.end(renderAnswer(status, reqId))
   setTimeout(() => connection.destroy(), LINGER).unref()
@@ -61,8 +66,11 @@ function renderAnswer(status: number, id: string) {
     date: new Date().toUTCString(),
     connection: 'close',
   }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
+  for (const [name, value] of Object.entries(headers)) {
+    lines.push(`${name}: ${value}`)
+  }
+  return [...lines, '', body].join('\r\n')
 }
 
 const unreadable = () => renderFailure(new Failure('unreadable'))
@@ -74,7 +82,8 @@ const unreadable = () => renderFailure(new Failure('unreadable'))
  */
 export function refusePath(_error: Error, request: FastifyRequest, reply: FastifyReply) {
   const { status, body } = unreadable()
-  request.log.info({ method: request.method, status, ip: request.ip }, 'request')
+  const { method, ip } = request
+  request.log.info({ method, status, ip }, 'request')
   reply.headers({ ...API_HEADERS, 'x-request-id': request.id })
   reply.code(status).send(body)
 }
@@ -88,8 +97,10 @@ export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
-  app.addHook('onRequest', async ({ raw }) => {
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
     const needsHost = raw.httpVersion === '1.1'
-    if (needsHost && raw.headers.host === undefined) throw new Failure('unreadable')
+    const hasHost = raw.headers.host !== undefined
+    if (needsHost && !hasHost) throw new Failure('unreadable')
+    done()
   })
 }

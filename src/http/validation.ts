@@ -49,15 +49,16 @@ function validator(schema: TObject, part?: string) {
   const names = Object.keys(schema.properties)
 
   function isMissing(value: unknown) {
-    return value === undefined || value === null || (part === 'querystring' && value === '')
+    if (part === 'querystring' && value === '') return true
+    return value === undefined || value === null
   }
 
   return (input: unknown): { value?: unknown; error?: Failure } => {
     const sent = isRecord(input) ? input : {}
     const given = names.filter((name) => !isMissing(sent[name]))
-    const value = Object.fromEntries(given.map((name) => [name, sent[name]]))
-    if (!check.Check(value)) return { error: checkFields(schema, value) }
-    return { value: Value.Parse(['Clean', 'Decode'], schema, value) }
+    const values = Object.fromEntries(given.map((name) => [name, sent[name]]))
+    if (!check.Check(values)) return { error: checkFields(schema, values) }
+    return { value: Value.Parse(['Clean', 'Decode'], schema, values) }
   }
 }
 
@@ -68,22 +69,27 @@ const isRecord = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the Failure of the first invalid field. Fields with a text in the contract come first. */
-function checkFields(schema: TObject, value: Values): Failure | undefined {
+function checkFields(schema: TObject, values: Values): Failure | undefined {
   const { properties, required = [] } = schema
   const failures: Failure[] = []
 
   for (const [name, field] of Object.entries(properties)) {
-    if (value[name] === undefined && !required.includes(name)) continue
+    const value = values[name]
+    if (value === undefined && !required.includes(name)) continue
     const check = field.items ? checkList : checkField
-    const failure = check(name, field, value[name])
+    const failure = check(name, field, value)
     if (failure) failures.push(failure)
   }
   return failures.find(({ code }) => code === 'invalid') ?? failures[0]
 }
 
-const notAList = (name: string) => new Failure('malformed', `El campo ${name} debe ser una lista`)
-const notAListOfObjects = (name: string) =>
-  new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
+function notAList(name: string) {
+  return new Failure('malformed', `El campo ${name} debe ser una lista`)
+}
+
+function notAListOfObjects(name: string) {
+  return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
+}
 
 /** Returns the Failure of the first invalid entry, or of too many entries if all are valid. */
 function checkList(name: string, schema: TSchema, value: unknown): Failure | undefined {
@@ -96,9 +102,9 @@ function checkList(name: string, schema: TSchema, value: unknown): Failure | und
 
 /** Returns every Failure that the fields of one part of a request can have, for the document. */
 export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
-  return Object.entries(properties).flatMap(([name, schema]) =>
-    schema.items
-      ? [notAList(name), notAListOfObjects(name), ...possibleFailures(schema.items)]
-      : fieldFailures(name, schema, required.includes(name)),
-  )
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    if (!schema.items) return fieldFailures(name, schema, required.includes(name))
+    const failuresOfItems = possibleFailures(schema.items)
+    return [notAList(name), notAListOfObjects(name), ...failuresOfItems]
+  })
 }

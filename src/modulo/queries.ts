@@ -8,13 +8,15 @@ import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
-  // Names are stored in upper case, as JavaScript converts them. fold_case converts fewer letters.
-  const upperCase = search?.toUpperCase()
+  // JavaScript converts names to upper case before they are stored, so it must convert the search text,
+  // too. hasText ignores only the case of ASCII and Spanish letters.
+  const text = search?.toUpperCase()
+  const nombre = sql`"strNombreModulo"`
   return findPage<Modulo>(sql, page, {
     rows: sql`
       select id, "strNombreModulo"
       from modulo
-      where ${upperCase === undefined ? sql`true` : hasText(sql, sql`"strNombreModulo"`, upperCase)}
+      where ${text === undefined ? sql`true` : hasText(sql, nombre, text)}
     `,
     isSearch: search !== undefined,
   })
@@ -22,7 +24,11 @@ export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) 
 
 /** Finds all modules, by ascending id. */
 export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
-  return sql<Modulo[]>`select id, "strNombreModulo" from modulo order by id`
+  return sql<Modulo[]>`
+    select id, "strNombreModulo"
+    from modulo
+    order by id
+  `
 }
 
 /**

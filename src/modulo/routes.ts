@@ -15,6 +15,8 @@ import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams } from './schemas.js'
 const NO_CREADO = 'No se pudo crear el módulo en la base de datos.'
 const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 
+const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
+
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const listPage = shareEqual((filtro: ModuloFiltro) => listModulos(sql, filtro))
@@ -23,7 +25,9 @@ const moduloRoutes: RoutePlugin = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
-      failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.') },
+      failures: {
+        unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.'),
+      },
     },
     schema: {
       operationId: 'listModulos',
@@ -31,20 +35,28 @@ const moduloRoutes: RoutePlugin = async (app) => {
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
+    handler: async ({ query }) => {
+      const page = await listPage(query)
+      return { success: true as const, ...page }
+    },
   })
 
   app.get('/list', {
     config: {
       access: 'session',
-      failures: { unexpected: statusFailure(500, 'Error al cargar módulos') },
+      failures: {
+        unexpected: statusFailure(500, 'Error al cargar módulos'),
+      },
     },
     schema: {
       operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
-      response: { 200: Success(Type.Array(Modulo, { description: 'Todos los módulos' })) },
+      response: { 200: Success(TodosLosModulos) },
     },
-    handler: async () => success(await listTodos()),
+    handler: async () => {
+      const modulos = await listTodos()
+      return success(modulos)
+    },
   })
 
   app.post('/', {
@@ -63,7 +75,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Modulo) },
     },
     handler: async ({ caller, body }) => {
-      const { data, changes } = await insertModulo(sql, caller, body.strNombreModulo)
+      const { strNombreModulo } = body
+      const { data, changes } = await insertModulo(sql, caller, strNombreModulo)
       return success(data, changes)
     },
   })
@@ -86,7 +99,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Type.Optional(Modulo)) },
     },
     handler: async ({ caller, params, body }) => {
-      const { data, changes } = await updateModulo(sql, caller, params.id, body.strNombreModulo)
+      const { strNombreModulo } = body
+      const { data, changes } = await updateModulo(sql, caller, params.id, strNombreModulo)
       return success(data ?? undefined, changes)
     },
   })
@@ -106,7 +120,10 @@ const moduloRoutes: RoutePlugin = async (app) => {
       params: ModuloParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => deleted(await deleteModulo(sql, caller, params.id)),
+    handler: async ({ caller, params }) => {
+      const changes = await deleteModulo(sql, caller, params.id)
+      return deleted(changes)
+    },
   })
 }
 

@@ -10,7 +10,10 @@ import { decoded, field, PageNumber, PathId, Search } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', 'Un módulo', {
-  id: Type.Integer({ description: 'Id del módulo', examples: [16] }),
+  id: Type.Integer({
+    description: 'Id del módulo',
+    examples: [16],
+  }),
   strNombreModulo: Type.String({
     description: 'Nombre del módulo, en mayúsculas',
     examples: ['VENTAS'],
@@ -33,12 +36,15 @@ const truthy: Constraint = {
 }
 
 /**
- * Limits the name in upper case, which is stored. It can be longer than the name sent: ß becomes
- * SS.
+ * Limits the length of the name in upper case, which is stored. It can be longer than the name in the
+ * request: ß becomes SS.
  */
 const hasAtMostInUpperCase: Constraint = {
   ...hasAtMost(MAX_NOMBRE),
-  isKept: (value) => hasAtMost(MAX_NOMBRE).isKept(String(value).toUpperCase()),
+  isKept: (value) => {
+    const stored = String(value).toUpperCase()
+    return hasAtMost(MAX_NOMBRE).isKept(stored)
+  },
 }
 
 /** The name of a module. Handlers get it in upper case, as it is stored. */
@@ -65,4 +71,6 @@ export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
   strNombreModulo: NombreDeModulo,
 })
 
-export const ModuloParams = Type.Object({ id: PathId('ID de módulo inválido.', 'Id del módulo') })
+export const ModuloParams = Type.Object({
+  id: PathId('ID de módulo inválido.', 'Id del módulo'),
+})

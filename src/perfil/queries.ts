@@ -7,12 +7,14 @@ import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } fr
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
+  const every = sql`true`
+  const nombre = sql`"strNombrePerfil"`
   return findPage<Perfil>(sql, page, {
     rows: sql`
       select id, "strNombrePerfil", "bitAdministrador"
       from perfil
-      where ${search === undefined ? sql`true` : hasText(sql, sql`"strNombrePerfil"`, search)}
-        and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
+      where ${search === undefined ? every : hasText(sql, nombre, search)}
+        and ${isAdmin === undefined ? every : sql`"bitAdministrador" = ${isAdmin}`}
     `,
     isSearch: search !== undefined,
   })
@@ -20,7 +22,11 @@ export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: Perf
 
 /** Finds all profiles, by ascending id. */
 export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
-  return sql<PerfilBreve[]>`select id, "strNombrePerfil" from perfil order by id`
+  return sql<PerfilBreve[]>`
+    select id, "strNombrePerfil"
+    from perfil
+    order by id
+  `
 }
 
 /**

@@ -19,6 +19,8 @@ import {
   PerfilParams,
 } from './schemas.js'
 
+const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
+
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
   const listPage = shareEqual((filtro: PerfilFiltro) => listPerfiles(sql, filtro))
@@ -27,7 +29,9 @@ const perfilRoutes: RoutePlugin = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
-      failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.') },
+      failures: {
+        unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.'),
+      },
     },
     schema: {
       operationId: 'listPerfiles',
@@ -35,26 +39,36 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
+    handler: async ({ query }) => {
+      const page = await listPage(query)
+      return { success: true as const, ...page }
+    },
   })
 
   app.get('/list', {
     config: {
       access: 'session',
-      failures: { unexpected: statusFailure(500, 'Error al cargar lista de perfiles') },
+      failures: {
+        unexpected: statusFailure(500, 'Error al cargar lista de perfiles'),
+      },
     },
     schema: {
       operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
-      response: { 200: Success(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
+      response: { 200: Success(TodosLosPerfiles) },
     },
-    handler: async () => success(await listBreves()),
+    handler: async () => {
+      const perfiles = await listBreves()
+      return success(perfiles)
+    },
   })
 
   app.post('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitAgregar' },
-      failures: { unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil') },
+      failures: {
+        unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil'),
+      },
     },
     schema: {
       operationId: 'createPerfil',
@@ -93,7 +107,9 @@ const perfilRoutes: RoutePlugin = async (app) => {
   app.delete('/:id', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEliminar' },
-      failures: { conflict: statusFailure(409, 'El perfil está asignado a usuarios') },
+      failures: {
+        conflict: statusFailure(409, 'El perfil está asignado a usuarios'),
+      },
     },
     schema: {
       operationId: 'deletePerfil',
@@ -101,7 +117,10 @@ const perfilRoutes: RoutePlugin = async (app) => {
       params: PerfilParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => deleted(await deletePerfil(sql, caller, params.id)),
+    handler: async ({ caller, params }) => {
+      const changes = await deletePerfil(sql, caller, params.id)
+      return deleted(changes)
+    },
   })
 }
 

@@ -4,8 +4,14 @@ import { Bool, Omissible, PageNumber, PathId, QueryBoolean, Search, Text } from 
 
 /** A profile (contract, section 2.2). */
 export const Perfil = Named('Perfil', 'Un perfil', {
-  id: Type.Integer({ description: 'Id del perfil', examples: [3] }),
-  strNombrePerfil: Type.String({ description: 'Nombre del perfil', examples: ['Ventas'] }),
+  id: Type.Integer({
+    description: 'Id del perfil',
+    examples: [3],
+  }),
+  strNombrePerfil: Type.String({
+    description: 'Nombre del perfil',
+    examples: ['Ventas'],
+  }),
   bitAdministrador: Type.Boolean({
     description: 'Si el perfil es de administrador y puede hacer todo',
     examples: [false],
@@ -49,4 +55,6 @@ export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a 
 })
 export type PerfilEditado = StaticDecode<typeof PerfilEditado>
 
-export const PerfilParams = Type.Object({ id: PathId('ID de perfil inválido', 'Id del perfil') })
+export const PerfilParams = Type.Object({
+  id: PathId('ID de perfil inválido', 'Id del perfil'),
+})

@@ -4,38 +4,62 @@ import type { PermisoConNombres } from './schemas.js'
 
 /**
  * Finds one page of all permission records, by ascending id, with the names of their profiles and
- * modules. Returns it with the number of pages, which is at least 1 (contract, section 4.2).
+ * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
  *
- * The number of records is the sum of the counters on the profiles, which triggers keep
- * (sql/migrations/0004_versiones.sql). The ids of the page are read from the index alone, from the
- * start or from the end, whichever is nearer. So the last page of 2,000,000 records takes 4 ms. To
- * count the records and skip those before the page took 260 ms (`npm run bench -- --only lists`).
+ * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
+ * (sql/migrations/0004_versiones.sql). The ids of the page are read from the index alone, from its
+ * start or from its end, whichever is nearer to the page. So the last page of 2,000,000 records
+ * takes 4 ms. If the statement counted the records and skipped those before the page, it would take
+ * 260 ms (`npm run bench -- --only lists`).
  *
- * In the statement, `filas` is the number of all records, `antes` that of the records before the
- * page, and `cuantas` that of the records on the page.
+ * In the statement, `filas` is the number of all records, `antes` is the number of records before
+ * the page, and `cuantas` is the number of records on the page.
  */
 export async function listPermisos(sql: Sql, page: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
     with total as (
-      select coalesce(sum("numPermisos"), 0) as filas, ${offset(page)}::bigint as antes from perfil
-    ), plan as (
-      select antes, greatest(0, least(${PAGE_SIZE}, filas - antes)) as cuantas,
-        antes < filas / 2 as desde_el_principio, filas
+      select
+        coalesce(sum("numPermisos"), 0) as filas,
+        ${offset(page)}::bigint as antes
+      from perfil
+    ),
+    plan as (
+      select
+        filas,
+        antes,
+        greatest(0, least(${PAGE_SIZE}, filas - antes)) as cuantas,
+        antes < filas / 2 as desde_el_principio
       from total
-    ), pagina as (
+    ),
+    pagina as (
       (
-        select id from permisos_perfil order by id
+        select id
+        from permisos_perfil
+        order by id
         limit (select case when desde_el_principio then cuantas else 0 end from plan)
         offset (select antes from plan)
-      ) union all (
-        select id from permisos_perfil order by id desc
+      )
+      union all
+      (
+        select id
+        from permisos_perfil
+        order by id desc
         limit (select case when desde_el_principio then 0 else cuantas end from plan)
         offset (select greatest(0, filas - antes - cuantas) from plan)
       )
     )
-    select permisos_perfil.id, "idPerfil", "idModulo", "strNombrePerfil" as "nombrePerfil",
-      "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
-      "bitEliminar", "bitDetalle", filas::integer as total
+    select
+      permisos_perfil.id,
+      "idPerfil",
+      "idModulo",
+      "strNombrePerfil" as "nombrePerfil",
+      "strNombreModulo" as "nombreModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle",
+      filas::integer as total
     from total
     left join (
       permisos_perfil

@@ -2,22 +2,24 @@ import { LRUCache } from 'lru-cache'
 import type { Sql } from '../database/sql.js'
 import { findMapaDePermisos } from './queries.js'
 
-/** The answer to a request for a permission map. `version` is null if there is no such profile. */
+/** A permission map as it is sent to clients. */
 export interface Mapa {
+  /** The version of the map. Null if there is no such profile. */
   version: string | null
+  /** The body of the answer, as JSON. */
   body: Buffer
 }
 
 /**
- * The most bytes that all cached bodies may have together. The least recently used is evicted
- * first.
+ * How many bytes all cached bodies may have together. If there are more, the cache removes the
+ * bodies that were not used for the longest time.
  */
 const MAX_BYTES = 32 * 1024 * 1024
 
 /**
- * Returns a function that answers requests for permission maps (contract, section 4.6). It takes
- * the id of the profile and the map's present version, which is null if there is no such profile.
- * It returns the cached map if that has this version, and else reads the map from the database.
+ * Returns a function that finds permission maps (contract, section 4.6). The function takes the id
+ * of the profile and the present version of its map, which is null if there is no such profile. If
+ * the cached map has this version, it is returned. Otherwise the map is read from the database.
  *
  * Every client loads the permission map after every login and every restored session, so the body
  * of each answer is cached by profile. The version is stored in the profile's row, and triggers
@@ -25,9 +27,10 @@ const MAX_BYTES = 32 * 1024 * 1024
  * too, so no replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the
  * cache with reading the rows for each request.
  *
- * Requests for the same version that is not cached share one read. Requests for one's own map do
- * not wait for a turn (http/turns.ts). Without the shared read, a user who keeps changing the map
- * could make the service read it for each of many requests.
+ * Requests for the same version share one read. Requests for the caller's own map do not wait for a
+ * turn (http/turns.ts), so a user can have many of them in progress. If the map changes all the
+ * time, the cache does not help. Without the shared read, the service would then read the map for
+ * each of these requests.
  */
 export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   const cache = new LRUCache<number, Mapa>({
@@ -38,7 +41,10 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   /** The reads in flight, by the version for which they were begun. */
   const reads = new Map<string, Promise<Mapa>>()
 
-  // The map and its version come from one snapshot. It may be newer than the version requested.
+  /**
+   * Reads a map and caches it. The map and its version come from one snapshot, so they belong
+   * together. The version may be newer than the one that the request has found.
+   */
   async function read(idPerfil: number): Promise<Mapa> {
     const found = await findMapaDePermisos(sql, idPerfil)
     if (!found) return EMPTY
@@ -52,15 +58,15 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
     const cached = cache.get(idPerfil)
     if (cached?.version === version) return cached
 
-    const begun = reads.get(version)
-    if (begun) return begun
-    const next = read(idPerfil).finally(() => reads.delete(version))
-    reads.set(version, next)
-    return next
+    const inFlight = reads.get(version)
+    if (inFlight) return inFlight
+    const begun = read(idPerfil).finally(() => reads.delete(version))
+    reads.set(version, begun)
+    return begun
   }
 }
 
-/** Returns the body of the answer with this permission map. */
+/** Returns the body of the answer that contains this permission map. */
 const serialize = (permisos: object) => Buffer.from(JSON.stringify({ success: true, permisos }))
 
 /** The answer for an unknown profile. */

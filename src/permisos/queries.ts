@@ -6,38 +6,51 @@ import type { FailureArguments } from '../http/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
 /**
- * Finds the permission map of a profile, by module name, and the map's version. Returns undefined
- * if the profile is unknown.
+ * Finds the permission map of a profile and the map's version. The keys of the map are the names of
+ * the modules. Returns undefined if the profile is unknown.
  */
 export async function findMapaDePermisos(
   sql: Sql,
   idPerfil: number,
 ): Promise<{ version: string; permisos: Record<string, PermisosAccion> } | undefined> {
   const rows = await sql<(PermisosAccion & { version: string })[]>`
-    select "versionPermisos" as version, "strNombreModulo" as "nombreModulo", "bitAgregar",
-      "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
+    select
+      "versionPermisos" as version,
+      "strNombreModulo" as "nombreModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle"
     from perfil
-    left join (permisos_perfil join modulo on modulo.id = "idModulo") on "idPerfil" = perfil.id
+    left join (
+      permisos_perfil
+      join modulo on modulo.id = "idModulo"
+    ) on "idPerfil" = perfil.id
     where perfil.id = ${idPerfil}
     order by permisos_perfil.id
   `
   const [first] = rows
   if (!first) return undefined
-  // A profile without records is one row without a module.
-  const entradas = rows
-    .filter(({ nombreModulo }) => nombreModulo !== null)
-    .map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
-  return { version: first.version, permisos: Object.fromEntries(entradas) }
-}
 
-const columns = (sql: Sql) => sql`
-  id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
-`
+  // For a profile without records the statement returns one row, in which `nombreModulo` is null.
+  const withModulo = rows.filter(({ nombreModulo }) => nombreModulo !== null)
+  const entries = withModulo.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
+  return { version: first.version, permisos: Object.fromEntries(entries) }
+}
 
 /** Finds the permission records of a profile, by ascending id. An unknown profile has none. */
 export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
   return sql<Permiso[]>`
-    select ${columns(sql)}
+    select
+      id,
+      "idPerfil",
+      "idModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle"
     from permisos_perfil
     where "idPerfil" = ${idPerfil}
     order by id
@@ -48,9 +61,10 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it with the changes. Throws the Failure `invalid` if the
- * profile or the module is unknown, `forbidden` if the profile holds more than the actor's or the
- * record grants more, and `conflict` if the profile has a record for the module already.
+ * Adds a permission record and returns it with the changes. Throws the Failure
+ * - `invalid` if the profile or the module is unknown,
+ * - `forbidden` if the profile holds more than the actor's, or if the record would grant more,
+ * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
   sql: Sql,
@@ -67,8 +81,9 @@ export async function insertPermiso(
 }
 
 /**
- * Overwrites a permission record and returns it with the changes; `data` is null if the id is
- * unknown. Throws what insertPermiso throws.
+ * Overwrites a permission record and returns it with the changes. If the id is unknown, `data` is
+ * null. Throws what insertPermiso throws. `forbidden` also means that the profile that had the
+ * record before holds more than the actor's.
  */
 export async function updatePermiso(
   sql: Sql,
@@ -98,8 +113,9 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 
 /**
  * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
- * the Failure `conflict` if the profile or a module is unknown, and `forbidden` if the profile
- * holds more than the actor's or an entry grants more. If it throws, nothing has changed.
+ * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
+ * entries. Throws `forbidden` if the profile holds more than the actor's, or if an entry would
+ * grant more.
  */
 export async function replacePermisos(
   sql: Sql,
@@ -115,7 +131,10 @@ export async function replacePermisos(
   return row.answer.changes
 }
 
-/** For `.catch()`: throws the Failure if a write refers to an unknown profile or module. */
+/**
+ * Returns a function for the `.catch()` of a write. It throws the given Failure if the write refers
+ * to an unknown profile or module, and rethrows every other error.
+ */
 function onUnknownReference(...failure: FailureArguments) {
   const onPerfil = onConstraint('permisos_perfil_perfil_fk', ...failure)
   const onModulo = onConstraint('permisos_perfil_modulo_fk', ...failure)

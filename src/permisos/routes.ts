@@ -115,7 +115,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       operationId: 'getMisPermisos',
       summary: 'Consultar el mapa de permisos de un perfil',
       params: DePerfilParams,
-      // The handler sends a body that is serialized already.
+      // The handler sends a body that is already serialized.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
     handler: async ({ params, headers, caller }, reply) => {
@@ -124,8 +124,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
       if (version !== null) {
         const etag = `"${version}"`
         reply.header('etag', etag)
-        // A proxy that compresses may have turned the tag into a weak one: W/"…".
-        if (headers['if-none-match']?.includes(etag)) return reply.code(304).send(undefined)
+        // `includes`, because a proxy that compresses may have made the tag a weak one: W/"…".
+        const isPresent = headers['if-none-match']?.includes(etag)
+        if (isPresent) return reply.code(304).send(undefined)
       }
       return reply.type('application/json; charset=utf-8').send(body)
     },
@@ -163,7 +164,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body }) => {
       const { idPerfil, permisos = [] } = body
-      // A module that is named twice is refused here, before any statement is sent.
+      // A matrix that names a module twice is refused here, before any statement is sent.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
       if (modulos.size < permisos.length) throw new Failure('conflict')
 

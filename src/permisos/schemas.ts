@@ -8,8 +8,8 @@ const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
 /**
- * Returns the five flags of a permission record. `flag` makes the schema of each from its
- * description.
+ * Returns the schemas of the five flags of a permission record. `flag` takes the description of a
+ * flag and returns its schema.
  */
 const flags = <T extends TSchema>(flag: (description: string) => T) => ({
   bitAgregar: flag('Si puede agregar registros en el módulo'),
@@ -18,7 +18,8 @@ const flags = <T extends TSchema>(flag: (description: string) => T) => ({
   bitEliminar: flag('Si puede eliminar registros del módulo'),
   bitDetalle: flag('Si puede ver el detalle de un registro del módulo'),
 })
-/** The flags in an answer. */
+
+/** The schemas of the flags in an answer. */
 const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
 
 const ID = { description: 'Id del permiso', examples: [12] }
@@ -27,7 +28,7 @@ const ID_MODULO = { description: 'Id del módulo del permiso', examples: [16] }
 const NOMBRE_PERFIL = { description: 'Nombre del perfil', examples: ['Ventas'] }
 const NOMBRE_MODULO = { description: 'Nombre del módulo', examples: ['VENTAS'] }
 
-/** The values that a flag in a request may have. All of them but `true` mean false. */
+/** The values that a flag in a request may have. Each of them except `true` means false. */
 const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
 
 /** Returns the schema of a flag in a request. */
@@ -83,7 +84,7 @@ const MAPA: Record<string, PermisosAccion> = {
   },
 }
 
-/** A permission map: for each name of a module one PermisosAccion. */
+/** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
   success: Done(true),
   permisos: Type.Unsafe<Record<string, PermisosAccion>>(
@@ -98,7 +99,7 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
   ),
 })
 
-/** The empty body of the answer 304, for a client that has the present map already. */
+/** The empty body of the answer 304, for a client that already has the present map. */
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
@@ -118,8 +119,8 @@ export type Entrada = StaticDecode<typeof Entrada>
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
 /**
- * The most entries of a matrix. If all five flags are written out, a body of MATRIZ_BODY_LIMIT
- * holds about as many.
+ * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many, if
+ * each entry contains all five flags.
  */
 const MAX_ENTRADAS = 10_000
 

@@ -5,6 +5,17 @@ import { Failure } from '../http/failures.js'
 
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
+const onCorreo = onConstraint(
+  'usuario_correo_unico',
+  'conflict',
+  'ADMIN_EMAIL: another user has it',
+)
+const onNombre = onConstraint(
+  'usuario_nombre_unico',
+  'conflict',
+  'ADMIN_USERNAME: another user has it, in other upper or lower case',
+)
+
 /**
  * Makes the user in ADMIN_* an active administrator if there is no active administrator. Does
  * nothing if one of the three variables is missing. Throws a ConfigError if another user has the
@@ -24,14 +35,8 @@ export async function ensureAdministrador(
   const [row] = await sql<[{ answer: { ensured: boolean } }]>`
     select ensure_administrador(${sql.json(usuario)}) as answer
   `
-    .catch(onConstraint('usuario_correo_unico', 'conflict', 'ADMIN_EMAIL: another user has it'))
-    .catch(
-      onConstraint(
-        'usuario_nombre_unico',
-        'conflict',
-        'ADMIN_USERNAME: another user has it, in other upper or lower case',
-      ),
-    )
+    .catch(onCorreo)
+    .catch(onNombre)
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })

@@ -24,9 +24,14 @@ export interface Imagenes {
 
 /** The folder of the images on the host. */
 const FOLDER = 'usuarios_corp'
-/** The most time for one call of the image host, in milliseconds. */
+/** How long one call of the image host may take, in milliseconds. */
 const TIMEOUT = 30_000
-const TRANSFORMATION = { width: 1000, crop: 'limit', quality: 'auto' }
+/** The host stores the image with at most this width, in pixels. */
+const TRANSFORMATION = {
+  width: 1000,
+  crop: 'limit',
+  quality: 'auto',
+}
 
 /** Loads the image SDK. Most processes never need it, so it is loaded at the first call. */
 const loadSdk = async () => (await import('cloudinary')).v2
@@ -40,17 +45,19 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
   // The SDK always calls https.request, which uses the protocol of its agent.
-  const { Agent } = account.uploadPrefix?.startsWith('http:') ? http : https
+  const isPlainHttp = account.uploadPrefix?.startsWith('http:')
+  const Agent = isPlainHttp ? http.Agent : https.Agent
 
   /**
-   * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The time limit of
-   * the SDK itself starts anew with every byte.
+   * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The SDK's own time
+   * limit does not suffice, because it starts anew with every byte.
    */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new HostError('took too long')), TIMEOUT)
+      const tooLate = new HostError('took too long')
+      timer = setTimeout(() => reject(tooLate), TIMEOUT)
     })
     try {
       return await Promise.race([request(agent), timeout])
@@ -63,39 +70,47 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
   }
 
   async function remove(publicId: string, log: FastifyBaseLogger) {
-    await call(async (agent) => {
-      const destroyOptions = { ...options, agent, resource_type: 'image' }
-      const cloudinary = await loadSdk()
-      return cloudinary.uploader.destroy(publicId, destroyOptions)
-    }).then(
-      () => log.info({ publicId }, 'image removed'),
-      (error) => log.warn({ err: error, publicId }, 'image not removed'),
-    )
+    try {
+      await call(async (agent) => {
+        const cloudinary = await loadSdk()
+        const destroyOptions = { ...options, agent, resource_type: 'image' }
+        return cloudinary.uploader.destroy(publicId, destroyOptions)
+      })
+      log.info({ publicId }, 'image removed')
+    } catch (error) {
+      log.warn({ err: error, publicId }, 'image not removed')
+    }
   }
 
-  async function upload(dataUri: string, log: FastifyBaseLogger) {
-    // The name is chosen here and not by the host. So the image can be removed even if the answer
-    // to the upload never arrives.
-    const publicId = randomUUID()
-    return call(async (agent) => {
+  /** Stores the image under the name in FOLDER. Throws a HostError if this fails. */
+  async function store(dataUri: string, name: string): Promise<ImagenAlojada> {
+    const answer = await call(async (agent) => {
       const cloudinary = await loadSdk()
       return cloudinary.uploader.upload(dataUri, {
         ...options,
         agent: agent as https.Agent,
         folder: FOLDER,
-        public_id: publicId,
+        public_id: name,
         transformation: TRANSFORMATION,
       })
     })
-      .then(({ secure_url: url, public_id: publicId }) => {
-        const isComplete = typeof url === 'string' && typeof publicId === 'string'
-        if (isComplete) return { publicId, url }
-        throw new HostError('nonsense')
-      })
-      .catch((cause: HostError) => {
-        if (!cause.isRefusal) void remove(`${FOLDER}/${publicId}`, log)
-        throw new Failure('upload', undefined, { cause })
-      })
+    const { secure_url: url, public_id: publicId } = answer
+    const isComplete = typeof url === 'string' && typeof publicId === 'string'
+    if (!isComplete) throw new HostError('the answer names no image')
+    return { publicId, url }
+  }
+
+  async function upload(dataUri: string, log: FastifyBaseLogger) {
+    // The name is chosen here and not by the host. So the image can be removed even if the answer
+    // to the upload never arrives.
+    const name = randomUUID()
+    try {
+      return await store(dataUri, name)
+    } catch (cause) {
+      const isRefusal = cause instanceof HostError && cause.isRefusal
+      if (!isRefusal) void remove(`${FOLDER}/${name}`, log)
+      throw new Failure('upload', undefined, { cause })
+    }
   }
 
   return { upload, remove }
@@ -115,7 +130,11 @@ class HostError extends Error {
 }
 
 /** What the SDK rejects with. If the connection has failed, it has only `error`. */
-type Rejection = { message?: unknown; http_code?: unknown; error?: NodeJS.ErrnoException }
+interface Rejection {
+  message?: unknown
+  http_code?: unknown
+  error?: NodeJS.ErrnoException
+}
 
 /**
  * Converts what the SDK rejects with into a HostError. The SDK's objects contain the whole request,
@@ -128,13 +147,16 @@ function hostError(error: unknown): HostError {
   // The host's message may quote the image, which must not reach a log.
   const text = description.replace(/data:\S*/g, 'data:…').slice(0, 200)
   if (typeof status !== 'number') return new HostError(text)
-  return new HostError(`${text} (${status})`, status >= 400 && status < 500)
+  const isRefusal = status >= 400 && status < 500
+  return new HostError(`${text} (${status})`, isRefusal)
 }
 
 /**
- * Uploads the image, if there is one, and then calls `store` with it, which writes the user. If
- * `store` throws, or returns undefined because there is no such user, the image is removed again.
+ * Uploads the image, if there is one, and then calls `store`, which writes the user with that image.
  * Returns what `store` returns, and throws what it throws.
+ *
+ * The image is removed again if `store` has failed without writing the user, or if it returns undefined
+ * because there is no such user.
  */
 export async function storeWithImagen<T>(
   imagenes: Imagenes,
@@ -142,10 +164,11 @@ export async function storeWithImagen<T>(
   log: FastifyBaseLogger,
   store: (imagen: ImagenAlojada | undefined) => Promise<T>,
 ): Promise<T> {
-  const imagen = dataUri === undefined ? undefined : await imagenes.upload(dataUri, log)
-  if (!imagen) return store(undefined)
+  if (dataUri === undefined) return store(undefined)
+
+  const imagen = await imagenes.upload(dataUri, log)
+  const { publicId } = imagen
   const stored = await store(imagen).catch(async (error) => {
-    const { publicId } = imagen
     if (mayHaveHappened(error)) {
       // The user may refer to the image now. An unused image does less harm than a missing one.
       log.warn({ publicId }, 'image kept: the write of its user may have been carried out')
@@ -154,6 +177,6 @@ export async function storeWithImagen<T>(
     }
     throw error
   })
-  if (stored === undefined) await imagenes.remove(imagen.publicId, log)
+  if (stored === undefined) await imagenes.remove(publicId, log)
   return stored
 }

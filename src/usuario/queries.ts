@@ -17,13 +17,14 @@ export async function listUsuarios(
   sql: Sql,
   { page = 1, search, idPerfil, estado }: UsuarioFiltro,
 ) {
+  const every = sql`true`
   return findPage<UsuarioVisto>(sql, page, {
     rows: sql`
       select ${columns(sql)}
       from usuario
-      where ${search === undefined ? sql`true` : isNamed(sql, search)}
-        and ${idPerfil === undefined ? sql`true` : sql`"idPerfil" = ${idPerfil}`}
-        and ${estado === undefined ? sql`true` : sql`"idEstadoUsuario" = ${estado}`}
+      where ${search === undefined ? every : isNamed(sql, search)}
+        and ${idPerfil === undefined ? every : sql`"idPerfil" = ${idPerfil}`}
+        and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
     `,
     isSearch: search !== undefined,
     seen: sql`
@@ -35,20 +36,28 @@ export async function listUsuarios(
 }
 
 const columns = (sql: Sql) => sql`
-  usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular", "idEstadoUsuario",
+  usuario.id,
+  "strNombreUsuario",
+  "idPerfil",
+  "strCorreo",
+  "strNumeroCelular",
+  "idEstadoUsuario",
   "imagenUrl"
 `
 
-const isNamed = (sql: Sql, search: string) => sql`(
-  ${hasText(sql, sql`"strNombreUsuario"`, search)} or ${hasText(sql, sql`"strCorreo"`, search)}
-)`
+/** The condition that the name or the email contains the text. */
+function isNamed(sql: Sql, search: string) {
+  const nombre = sql`"strNombreUsuario"`
+  const correo = sql`"strCorreo"`
+  return sql`(${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})`
+}
 
-/** The look-up of one user. A limited caller sees only users whose profiles hold no more. */
+/** The look-up of one user. */
 export interface UsuarioLookup {
   id: number
   /**
-   * The caller's profile. If the user's profile holds more than this one, the user is not
-   * `alcanzable`. Null for a caller without this limit.
+   * The id of the caller's profile. A user with a profile that holds more than this one is not
+   * `alcanzable`. Null for a caller who may see all users.
    */
   limite: number | null
 }
@@ -73,7 +82,8 @@ export async function findUsuarios(
   const rows = await sql<(UsuarioHallado & { n: number })[]>`
     select n, visto.*,
       limite is null or not exists (select from beyond("idPerfil", limite)) as alcanzable
-    from jsonb_to_recordset(${sql.json(numbered)}) as lookup (n integer, id integer, limite integer)
+    from jsonb_to_recordset(${sql.json(numbered)})
+      as lookup (n integer, id integer, limite integer)
     cross join lateral (
       select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil"
       from usuario
@@ -86,15 +96,20 @@ export async function findUsuarios(
   return lookups.map((_, n) => found.get(n))
 }
 
-/** A user to be written, where the image has been uploaded and the password is a hash. */
-type ConImagen<T> = Omit<T, 'imagenBase64'> & { imagen: ImagenAlojada | undefined }
+/** A user to be written. The image has been uploaded, and the password is a hash. */
+type ConImagen<T> = Omit<T, 'imagenBase64'> & {
+  imagen: ImagenAlojada | undefined
+}
 
-/** Returns the record for sql/transactions. A field that is undefined is missing in its JSON. */
-const record = ({ imagen, ...usuario }: ConImagen<UsuarioNuevo | UsuarioEditado>) => ({
-  ...usuario,
-  imagenUrl: imagen?.url,
-  imagenPublicId: imagen?.publicId,
-})
+/** Returns the record for sql/transactions. Its JSON lacks the fields that are undefined. */
+function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
+  const { imagen, ...rest } = usuario
+  return {
+    ...rest,
+    imagenUrl: imagen?.url,
+    imagenPublicId: imagen?.publicId,
+  }
+}
 
 /**
  * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
@@ -112,10 +127,8 @@ export async function insertUsuario(
   return row.answer
 }
 
-/**
- * The name of the hosted image that the user had before the write. Null if there is none to remove.
- */
 interface ConImagenAnterior {
+  /** The name of the hosted image that the user no longer needs. Null if there is none. */
   imagenAnterior: string | null
 }
 
@@ -136,8 +149,8 @@ export async function updateUsuario(
   const [row] = await sql<[{ answer: Written<Usuario | null> & ConImagenAnterior }]>`
     select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  const { data, ...rest } = row.answer
-  return data ? { data, ...rest } : undefined
+  const { data, changes, imagenAnterior } = row.answer
+  return data ? { data, changes, imagenAnterior } : undefined
 }
 
 /**
@@ -166,14 +179,15 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  await sql`select check_usuario_write(${id}, ${idPerfil}, ${sql.json(actor)})`.catch(
-    onUsuarioFailure,
-  )
+  await sql`
+    select check_usuario_write(${id}, ${idPerfil}, ${sql.json(actor)})
+  `.catch(onUsuarioFailure)
 }
 
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
 const NOMBRE_REGISTRADO = 'El nombre de usuario ya está registrado'
 const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
+
 /** The messages of the Failure `conflict` for a user. */
 export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
 
@@ -181,5 +195,6 @@ const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTR
 const onNombre = onConstraint('usuario_nombre_unico', 'conflict', NOMBRE_REGISTRADO)
 const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', PERFIL_DESCONOCIDO)
 
+/** Converts an error of a write into the Failure that it stands for. Throws it, or else the error. */
 const onUsuarioFailure = (error: unknown) =>
   Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)

@@ -4,7 +4,7 @@ import { shareEqual, shareLookups } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
-import { storeWithImagen } from './imagen.js'
+import { type ImagenAlojada, storeWithImagen } from './imagen.js'
 import {
   CONFLICTOS,
   checkUsuarioWrite,
@@ -27,7 +27,12 @@ import {
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
-const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLimit }) => {
+interface Options {
+  /** The largest body that may contain an image, in bytes. */
+  imageLimit: number
+}
+
+const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
   const findUsuario = shareLookups((lookups: UsuarioLookup[]) => findUsuarios(sql, lookups), 2)
   const listPage = shareEqual((filtro: UsuarioFiltro) => listUsuarios(sql, filtro))
@@ -35,7 +40,9 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
   app.get('/', {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitConsulta' },
-      failures: { unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.') },
+      failures: {
+        unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.'),
+      },
     },
     schema: {
       operationId: 'listUsuarios',
@@ -43,13 +50,22 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       querystring: UsuarioFiltro,
       response: { 200: Page(UsuarioVisto) },
     },
-    handler: async ({ query }) => ({ success: true as const, ...(await listPage(query)) }),
+    handler: async ({ query }) => {
+      const page = await listPage(query)
+      return { success: true as const, ...page }
+    },
   })
 
   app.get('/:id', {
     config: {
-      access: { modulo: 'USUARIO', accion: 'bitDetalle', unlessOwn: 'usuario' },
-      failures: { notFound: statusFailure(404, 'Usuario no encontrado') },
+      access: {
+        modulo: 'USUARIO',
+        accion: 'bitDetalle',
+        unlessOwn: 'usuario',
+      },
+      failures: {
+        notFound: statusFailure(404, 'Usuario no encontrado'),
+      },
     },
     schema: {
       operationId: 'getUsuario',
@@ -59,7 +75,8 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
     },
     handler: async ({ caller, params: { id } }) => {
       const isLimited = caller.enforced && !caller.administrador && caller.id !== id
-      const data = await findUsuario({ id, limite: isLimited ? caller.idPerfil : null })
+      const limite = isLimited ? caller.idPerfil : null
+      const data = await findUsuario({ id, limite })
       if (!data) throw new Failure('notFound')
       if (!data.alcanzable) throw forbidden()
       return success(data)
@@ -86,9 +103,9 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
       const { imagenBase64, ...usuario } = body
       await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd)
-      const { data, changes } = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        insertUsuario(sql, caller, { ...usuario, strPwd, imagen }),
-      )
+      const insert = (imagen?: ImagenAlojada) =>
+        insertUsuario(sql, caller, { ...usuario, strPwd, imagen })
+      const { data, changes } = await storeWithImagen(imagenes, imagenBase64, log, insert)
       return success(data, changes)
     },
   })
@@ -118,9 +135,9 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
         await checkUsuarioWrite(sql, caller, params.id, usuario.idPerfil)
       }
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
-      const updated = await storeWithImagen(imagenes, imagenBase64, log, (imagen) =>
-        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen }),
-      )
+      const update = (imagen?: ImagenAlojada) =>
+        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen })
+      const updated = await storeWithImagen(imagenes, imagenBase64, log, update)
       if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
       return success(updated?.data, updated?.changes ?? {})
     },
@@ -129,7 +146,9 @@ const usuarioRoutes: RoutePlugin<{ imageLimit: number }> = async (app, { imageLi
   app.delete('/:id', {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEliminar' },
-      failures: { conflict: statusFailure(409, 'No puede eliminar su propio usuario') },
+      failures: {
+        conflict: statusFailure(409, 'No puede eliminar su propio usuario'),
+      },
     },
     schema: {
       operationId: 'deleteUsuario',

@@ -15,28 +15,42 @@ import {
   Text,
 } from '../http/fields.js'
 
-// How the OpenAPI document describes the fields that both requests and answers have.
+// The OpenAPI document's descriptions of the fields that both requests and answers have.
 const NOMBRE = {
   description: 'Nombre de usuario, único sin distinguir mayúsculas',
   examples: ['ana'],
 }
-const ID_PERFIL = { description: 'Id del perfil del usuario', examples: [3] }
+const ID_PERFIL = {
+  description: 'Id del perfil del usuario',
+  examples: [3],
+}
 const CORREO = {
   description: 'Correo electrónico, único sin distinguir mayúsculas',
   examples: ['ana@ejemplo.com'],
 }
-const CELULAR = { description: 'Número de celular', examples: ['5512345678'] }
+const CELULAR = {
+  description: 'Número de celular',
+  examples: ['5512345678'],
+}
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
 /** An email address. */
-export const Email = field<string>({ type: 'string', format: 'email', maxLength: 255, ...CORREO }, [
-  ...textConstraints(255),
-  isEmail,
-])
+export const Email = field<string>(
+  {
+    type: 'string',
+    format: 'email',
+    maxLength: 255,
+    ...CORREO,
+  },
+  [...textConstraints(255), isEmail],
+)
 
 /** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
-  id: Type.Integer({ description: 'Id del usuario', examples: [7] }),
+  id: Type.Integer({
+    description: 'Id del usuario',
+    examples: [7],
+  }),
   strNombreUsuario: Type.String(NOMBRE),
   idPerfil: Type.Integer(ID_PERFIL),
   strPwd: Type.String({
@@ -45,7 +59,10 @@ export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseñ
   }),
   strCorreo: Type.String(CORREO),
   strNumeroCelular: NullableText(CELULAR),
-  idEstadoUsuario: Type.Boolean({ description: ACTIVO, examples: [true] }),
+  idEstadoUsuario: Type.Boolean({
+    description: ACTIVO,
+    examples: [true],
+  }),
   imagenUrl: NullableText({
     description: 'Dirección de la imagen; null si no tiene',
     examples: ['https://imagenes.ejemplo.com/ana.png'],
@@ -56,7 +73,10 @@ export type Usuario = Static<typeof Usuario>
 /** A user with the name of the profile and without the hash of the password. */
 export const UsuarioVisto = Named('UsuarioVisto', 'Un usuario, como se lista y se consulta', {
   ...Type.Omit(Usuario, ['strPwd']).properties,
-  nombrePerfil: Type.String({ description: 'Nombre del perfil', examples: ['Ventas'] }),
+  nombrePerfil: Type.String({
+    description: 'Nombre del perfil',
+    examples: ['Ventas'],
+  }),
 })
 export type UsuarioVisto = Static<typeof UsuarioVisto>
 
@@ -68,7 +88,7 @@ export const UsuarioFiltro = Type.Object({
 })
 export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 
-/** Returns the same constraint, except that the empty text keeps it as well. */
+/** Returns the constraint with an exception: the empty text satisfies it as well. */
 const orEmpty = (constraint: Constraint): Constraint => ({
   ...constraint,
   isKept: (value) => value === '' || constraint.isKept(value),
@@ -88,9 +108,9 @@ const PasswordNuevo = decoded(
 )
 
 /**
- * The part of a data URI before the data. It has fewer than 120 characters, because the image SDK
- * examines no more of them. What the SDK does not recognise as a data URI it opens as a file or an
- * address, which must not happen.
+ * The part of a data URI before the data. The image SDK examines at most 120 characters of it, so this
+ * expression accepts fewer. If the SDK did not recognise a text as a data URI, it would open a file or
+ * an address of this name.
  */
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
@@ -103,8 +123,9 @@ const isDataImage: Constraint = {
 const isWholeImage: Constraint = {
   name: 'image',
   isKept: (value) => {
-    const [head] = DATA_URI.exec(String(value)) ?? ['']
-    return head !== '' && isBase64(String(value).slice(head.length))
+    const text = String(value)
+    const [head] = DATA_URI.exec(text) ?? []
+    return head !== undefined && isBase64(text.slice(head.length))
   },
   message: (name) => `El campo ${name} debe ser una imagen completa en base64`,
 }
@@ -123,8 +144,8 @@ const Imagen = decoded(
 )
 
 /**
- * Whether the text is base64. Line breaks are allowed and padding is optional: both are usual, and
- * the image host accepts them.
+ * Returns whether the text is base64. It may have line breaks and may lack the padding, because the
+ * image host accepts both.
  */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
@@ -154,4 +175,6 @@ export const UsuarioEditado = Named(
 )
 export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
 
-export const UsuarioParams = Type.Object({ id: PathId('ID de usuario inválido', 'Id del usuario') })
+export const UsuarioParams = Type.Object({
+  id: PathId('ID de usuario inválido', 'Id del usuario'),
+})
