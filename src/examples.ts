@@ -1,41 +1,51 @@
 import { PLACEHOLDER, type RequestExamples } from './http/openapi-examples.js'
 
-/** The lowest id of the example rows. It is so high that no generated id reaches it. */
+/**
+ * The lowest id of the sample data that `npm run dev` inserts (dev/muestra.ts). It is so high that no
+ * other database generates it. So on any other database the examples cannot change existing rows.
+ */
 const FIRST_ID = 1_000_000_001
 
-/**
- * The ids of the rows that the examples read and write. `npm run dev` creates these rows
- * (dev/muestra.ts). No other database has them, so there the examples cannot change existing rows.
- *
- * No two examples change the same row, so that all of them succeed in any order.
- */
+/** The ids of the sample rows that the examples read and write. */
 export const EXAMPLE_IDS = {
   usuario: {
-    edited: FIRST_ID,
-    deleted: FIRST_ID + 1,
+    lucia: FIRST_ID,
+    jose: FIRST_ID + 1,
   },
   perfil: {
-    edited: FIRST_ID,
-    replaced: FIRST_ID + 1,
-    deleted: FIRST_ID + 2,
+    supervision: FIRST_ID,
+    consulta: FIRST_ID + 1,
   },
   modulo: {
-    edited: FIRST_ID,
-    granted: FIRST_ID + 1,
-    deleted: FIRST_ID + 2,
+    almacen: FIRST_ID,
+    campanas: FIRST_ID + 1,
+    clientes: FIRST_ID + 2,
+    compras: FIRST_ID + 3,
+    reportes: FIRST_ID + 4,
+    ventas: FIRST_ID + 5,
   },
+  /** Records of the profile SUPERVISIÓN, named after their modules. */
   permiso: {
-    edited: FIRST_ID,
-    deleted: FIRST_ID + 1,
+    compras: FIRST_ID,
+    ventas: FIRST_ID + 1,
   },
 }
+
+/** The id of the system module of that name, which the first migration inserts. */
+const MODULO = 3
+
+/** An id that no row ever has. */
+const NO_ROW = FIRST_ID - 1
 
 const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
 
 /**
  * The example requests that the page of the documentation prefills, by `operationId`. An operation that
- * is not listed has neither a path parameter nor a body. No example changes the administrator or the
- * administrator's profile.
+ * is not listed has neither a path parameter nor a body.
+ *
+ * No example changes the administrator or the administrator's profile. The examples of updates write what
+ * the rows have already, and no example changes a row that another one needs. So all of them succeed in
+ * any order.
  */
 export const EXAMPLES: RequestExamples = {
   // These are the credentials of the administrator that `npm run dev` creates.
@@ -47,11 +57,11 @@ export const EXAMPLES: RequestExamples = {
     },
   },
 
-  getUsuario: { params: { id: usuario.edited } },
+  getUsuario: { params: { id: usuario.lucia } },
   createUsuario: {
     body: {
       strNombreUsuario: `ana-${PLACEHOLDER}`,
-      idPerfil: perfil.edited,
+      idPerfil: perfil.consulta,
       strPwd: 'una clave larga',
       strCorreo: `ana-${PLACEHOLDER}@ejemplo.com`,
       strNumeroCelular: '5512345678',
@@ -59,16 +69,16 @@ export const EXAMPLES: RequestExamples = {
     },
   },
   updateUsuario: {
-    params: { id: usuario.edited },
+    params: { id: usuario.lucia },
     body: {
-      strNombreUsuario: 'rosa',
-      idPerfil: perfil.edited,
-      strCorreo: 'rosa@ejemplo.com',
+      strNombreUsuario: 'lucia',
+      idPerfil: perfil.supervision,
+      strCorreo: 'lucia@ejemplo.com',
       strNumeroCelular: '5587654321',
       idEstadoUsuario: true,
     },
   },
-  deleteUsuario: { params: { id: usuario.deleted } },
+  deleteUsuario: { params: { id: usuario.jose } },
 
   createPerfil: {
     body: {
@@ -77,57 +87,56 @@ export const EXAMPLES: RequestExamples = {
     },
   },
   updatePerfil: {
-    params: { id: perfil.edited },
+    params: { id: perfil.supervision },
     body: {
-      strNombrePerfil: 'Atención al cliente',
+      strNombrePerfil: 'SUPERVISIÓN',
       bitAdministrador: false,
     },
   },
-  deletePerfil: { params: { id: perfil.deleted } },
+  // Both profiles of the sample have users, so neither can be deleted.
+  deletePerfil: { params: { id: NO_ROW } },
 
   createModulo: {
     body: { strNombreModulo: `Biblioteca ${PLACEHOLDER}` },
   },
   updateModulo: {
-    params: { id: modulo.edited },
-    body: { strNombreModulo: 'Archivo general' },
+    params: { id: modulo.almacen },
+    body: { strNombreModulo: 'Almacén' },
   },
-  deleteModulo: { params: { id: modulo.deleted } },
+  deleteModulo: { params: { id: modulo.campanas } },
 
-  // A profile has at most one record for each module, so this example is refused the second time.
+  // A profile has at most one record for each module, so a second request is refused with a 409. After
+  // the example of `guardarMatriz`, which removes the record again, it is carried out.
   createPermiso: {
     body: {
-      idPerfil: perfil.edited,
-      idModulo: modulo.granted,
+      idPerfil: perfil.consulta,
+      idModulo: modulo.compras,
       bitConsulta: true,
       bitDetalle: true,
     },
   },
   updatePermiso: {
-    params: { id: permiso.edited },
+    params: { id: permiso.ventas },
     body: {
-      idPerfil: perfil.edited,
-      idModulo: modulo.edited,
-      bitConsulta: true,
+      idPerfil: perfil.supervision,
+      idModulo: modulo.ventas,
+      bitAgregar: true,
       bitEditar: true,
+      bitConsulta: true,
+      bitDetalle: true,
     },
   },
-  deletePermiso: { params: { id: permiso.deleted } },
-  getMisPermisos: { params: { idPerfil: perfil.edited } },
-  listPermisosPorPerfil: { params: { idPerfil: perfil.edited } },
+  deletePermiso: { params: { id: permiso.compras } },
+  getMisPermisos: { params: { idPerfil: perfil.consulta } },
+  listPermisosPorPerfil: { params: { idPerfil: perfil.consulta } },
   guardarMatriz: {
     body: {
-      idPerfil: perfil.replaced,
+      idPerfil: perfil.consulta,
       permisos: [
-        {
-          idModulo: modulo.edited,
-          bitConsulta: true,
-          bitDetalle: true,
-        },
-        {
-          idModulo: modulo.granted,
-          bitConsulta: true,
-        },
+        { idModulo: MODULO, bitConsulta: true, bitDetalle: true },
+        { idModulo: modulo.clientes, bitConsulta: true, bitDetalle: true },
+        { idModulo: modulo.reportes, bitConsulta: true, bitDetalle: true },
+        { idModulo: modulo.ventas, bitConsulta: true, bitDetalle: true },
       ],
     },
   },

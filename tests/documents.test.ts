@@ -120,6 +120,12 @@ it('every fence names its language, and an output fence follows a `run` fence', 
   }
 })
 
+it('docs/changelog.md begins with the version of package.json', async () => {
+  const { version } = JSON.parse(await readFile('package.json', 'utf8'))
+  const headings = find('docs/changelog.md').lines.filter((line) => line.startsWith('## '))
+  expect(headings[0]).toBe(`## ${version}`)
+})
+
 it('docs/configuration.md has one row for each environment variable of the service', () => {
   const DATABASE_URL = 'postgres://user@host/database'
   const variables = Object.keys(loadConfig({ ...SECRETS, DATABASE_URL }))

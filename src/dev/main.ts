@@ -94,8 +94,8 @@ administrator     ${logins.administrator}
 sample users      ${logins.sampleUsers}
 captcha token     any text (rechazar is refused)
 
-It obeys PORT, HOST, LOG_LEVEL and README's other variables, but for DATABASE_URL, JWT_SECRET,
-CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llavero/.
+It obeys the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET, CAPTCHA_*,
+CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llavero/.
 `)
 }
 

@@ -8,45 +8,108 @@ export const SAMPLE_PASSWORD = 'llavero-muestra'
 /**
  * Inserts sample data if the database has no profile besides the administrator's: profiles,
  * modules, permission records and users. They are enough for lists of several pages and for a user
- * who lacks a permission. The rows that the documentation's examples change are inserted too.
+ * who lacks a permission.
  */
 export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })
   const [row] = await sql`select count(*) > 1 as "isFilled" from perfil`
   if (!row?.isFilled) {
     await sql.begin(async (transaction) => {
-      await insertSample(transaction)
       await insertExampleRows(transaction)
+      await raiseSequences(transaction)
+      await insertOtherRows(transaction)
     })
   }
   await sql.end()
 }
 
-/** Inserts the modules, profiles, permission records and users of the sample. */
-async function insertSample(sql: postgres.TransactionSql) {
+/** Inserts the rows whose ids the documentation's examples use (examples.ts). */
+async function insertExampleRows(sql: postgres.TransactionSql) {
+  const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
+  await sql`
+    insert into perfil (id, "strNombrePerfil")
+    overriding system value
+    values
+      (${perfil.supervision}, 'SUPERVISIÓN'),
+      (${perfil.consulta}, 'CONSULTA')
+  `
+  await sql`
+    insert into modulo (id, "strNombreModulo")
+    overriding system value
+    values
+      (${modulo.almacen}, 'ALMACÉN'),
+      (${modulo.campanas}, 'CAMPAÑAS'),
+      (${modulo.clientes}, 'CLIENTES'),
+      (${modulo.compras}, 'COMPRAS'),
+      (${modulo.reportes}, 'REPORTES'),
+      (${modulo.ventas}, 'VENTAS')
+  `
+  await sql`
+    insert into permisos_perfil (
+      id,
+      "idPerfil",
+      "idModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitDetalle"
+    )
+    overriding system value
+    values
+      (${permiso.compras}, ${perfil.supervision}, ${modulo.compras}, true, true, true, true),
+      (${permiso.ventas}, ${perfil.supervision}, ${modulo.ventas}, true, true, true, true)
+  `
+  const strPwd = await hash(SAMPLE_PASSWORD, 10)
+  await sql`
+    insert into usuario (
+      id,
+      "strNombreUsuario",
+      "idPerfil",
+      "strPwd",
+      "strCorreo",
+      "strNumeroCelular"
+    )
+    overriding system value
+    values
+      (
+        ${usuario.lucia},
+        'lucia',
+        ${perfil.supervision},
+        ${strPwd},
+        'lucia@ejemplo.com',
+        '5587654321'
+      ),
+      (
+        ${usuario.jose},
+        'jose',
+        ${perfil.consulta},
+        ${strPwd},
+        'jose@ejemplo.com',
+        null
+      )
+  `
+}
+
+/** Lets the ids of later rows follow the highest ones, because lists begin with the highest id. */
+async function raiseSequences(sql: postgres.TransactionSql) {
+  for (const table of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
+    await sql`select setval(pg_get_serial_sequence(${table}, 'id'), max(id)) from ${sql(table)}`
+  }
+}
+
+/** Inserts the rest of the sample. */
+async function insertOtherRows(sql: postgres.TransactionSql) {
   await sql`
     insert into modulo ("strNombreModulo")
     values
-      ('ALMACÉN'),
-      ('CAMPAÑAS'),
-      ('CLIENTES'),
-      ('COMPRAS'),
       ('CONTABILIDAD'),
       ('ENVÍOS'),
       ('FACTURACIÓN'),
       ('INVENTARIO'),
       ('NÓMINA'),
-      ('PROVEEDORES'),
-      ('REPORTES'),
-      ('VENTAS')
+      ('PROVEEDORES')
   `
-  await sql`
-    insert into perfil ("strNombrePerfil")
-    values
-      ('SUPERVISIÓN'),
-      ('CONSULTA')
-  `
-  // The supervisors may add and edit in every module. The others may only read a few modules.
+  // SUPERVISIÓN may do nearly everything in all modules, and CONSULTA may read four of them.
   await sql`
     insert into permisos_perfil (
       "idPerfil",
@@ -68,6 +131,7 @@ async function insertSample(sql: postgres.TransactionSql) {
         supervisa
         or "strNombreModulo" in ('CLIENTES', 'MODULO', 'REPORTES', 'VENTAS')
       )
+    on conflict ("idPerfil", "idModulo") do nothing
   `
   const strPwd = await hash(SAMPLE_PASSWORD, 10)
   await sql`
@@ -86,50 +150,12 @@ async function insertSample(sql: postgres.TransactionSql) {
       activo
     from (
       values
-        ('supervisora', 'SUPERVISIÓN', true),
-        ('lucia', 'SUPERVISIÓN', true),
-        ('consulta', 'CONSULTA', true),
-        ('jose', 'CONSULTA', true),
         ('maria', 'CONSULTA', true),
-        ('inactiva', 'CONSULTA', false)
+        ('inactiva', 'CONSULTA', false),
+        ('consulta', 'CONSULTA', true),
+        ('supervisora', 'SUPERVISIÓN', true)
     ) as muestra (nombre, perfil, activo)
     join perfil on "strNombrePerfil" = perfil
-  `
-}
-
-/** Inserts the rows with the ids in EXAMPLE_IDS, which the documentation's examples use. */
-async function insertExampleRows(sql: postgres.TransactionSql) {
-  const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
-  await sql`
-    insert into perfil (id, "strNombrePerfil")
-    overriding system value
-    values
-      (${perfil.edited}, 'Atención al cliente'),
-      (${perfil.replaced}, 'Mostrador'),
-      (${perfil.deleted}, 'Temporal')
-  `
-  await sql`
-    insert into modulo (id, "strNombreModulo")
-    overriding system value
-    values
-      (${modulo.edited}, 'ARCHIVO'),
-      (${modulo.granted}, 'AGENDA'),
-      (${modulo.deleted}, 'PRUEBAS')
-  `
-  await sql`
-    insert into permisos_perfil (id, "idPerfil", "idModulo", "bitConsulta")
-    overriding system value
-    values
-      (${permiso.edited}, ${perfil.edited}, ${modulo.edited}, true),
-      (${permiso.deleted}, ${perfil.replaced}, ${modulo.edited}, true)
-  `
-  const strPwd = await hash(SAMPLE_PASSWORD, 10)
-  await sql`
-    insert into usuario (id, "strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    overriding system value
-    values
-      (${usuario.edited}, 'rosa', ${perfil.edited}, ${strPwd}, 'rosa@ejemplo.com'),
-      (${usuario.deleted}, 'pedro', ${perfil.replaced}, ${strPwd}, 'pedro@ejemplo.com')
   `
 }
 

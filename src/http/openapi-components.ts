@@ -49,16 +49,17 @@ function usesByResponse(paths: Paths) {
 
 /**
  * Returns a name for the response with these uses. The name of a response that several features share
- * consists of `Comun` and its status, as in `Comun401`. The name of any other response consists of its
- * first operation and its status, as in `Login401`.
+ * consists of `RespuestaComun` and its status, as in `RespuestaComun401`. The name of any other response
+ * has its first operation instead of `Comun`, as in `RespuestaLogin401`. Client generators call the
+ * answers of an operation `Login401` themselves, so a response with that name would be defined twice.
  */
 function nameOf(uses: [Use, ...Use[]], taken: object) {
   const [{ operation, status }] = uses
   const features = new Set(uses.map((use) => use.operation.tags[0]))
-  const common = `Comun${status}`
+  const common = `RespuestaComun${status}`
   if (features.size > 1 && !(common in taken)) return common
 
   const { operationId } = operation
   const initial = operationId.charAt(0).toUpperCase()
-  return `${initial}${operationId.slice(1)}${status}`
+  return `Respuesta${initial}${operationId.slice(1)}${status}`
 }

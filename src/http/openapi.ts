@@ -113,7 +113,6 @@ const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => 
         `La página /docs envía un número al azar por cada ${PLACEHOLDER} de un ejemplo, ` +
         'de modo que el ejemplo de una creación vale más de una vez.',
       contact: { name: 'Llavero' },
-      license: { name: 'Propietaria' },
     },
     servers: [{ url: '/' }],
     tags,

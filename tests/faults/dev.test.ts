@@ -92,7 +92,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(banner) ?? []
     const { token } = (await login(user, password)).body
     const { body } = await call('GET', '/api/modulo/list', undefined, token)
-    expect(body.data).toHaveLength(19)
+    expect(body.data).toHaveLength(16)
     const [, docs = ''] = /documentation +(\S+)/.exec(banner) ?? []
     expect((await fetch(docs)).status).toBe(200)
     const { Login } = (await call('GET', '/docs/json')).body.components.schemas

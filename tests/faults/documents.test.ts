@@ -91,6 +91,8 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
 
 /** The day that docs/operating.md takes as its example. */
 const DOCUMENTED_DAY = '2026-11-22'
+/** How the commands of docs/operating.md select the profile that they take as their example. */
+const DOCUMENTED_PROFILE = '== 7'
 /** How docs/operating.md reads the log of the replicas. */
 const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
@@ -116,18 +118,15 @@ async function sendAuditedWrites({ call }: Service) {
   const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
   await write(admin, 'POST', 'usuario', usuario('bruna', 1))
   const bruna = await login('bruna', 'una clave larga')
-  for (let id = 0; id < 7; ) {
-    const perfil = await write(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
-    id = perfil.id
-  }
+  const perfil = await write(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
   const [ventas] = await write(admin, 'GET', 'modulo?search=VENTAS')
   const [otro] = await write(admin, 'GET', 'modulo?search=COMPRAS')
 
   // Of these four, the first and the last one grant what is asked for.
-  const permiso = { idPerfil: 7, idModulo: ventas.id, bitEditar: true }
+  const permiso = { idPerfil: perfil.id, idModulo: ventas.id, bitEditar: true }
   await write(bruna, 'POST', 'permisos', permiso)
   await write(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
-  const matrix = (...permisos: object[]) => ({ idPerfil: 7, permisos })
+  const matrix = (...permisos: object[]) => ({ idPerfil: perfil.id, permisos })
   await write(admin, 'POST', 'permisos/guardar-matriz', matrix())
   await write(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
 
@@ -135,18 +134,19 @@ async function sendAuditedWrites({ call }: Service) {
   await write(admin, 'PUT', `modulo/${otro.id}`, { strNombreModulo: 'VENTAS' })
   await write(bruna, 'DELETE', `modulo/${otro.id}`)
 
-  const carlos = await write(admin, 'POST', 'usuario', usuario('carlos', 7))
+  const carlos = await write(admin, 'POST', 'usuario', usuario('carlos', perfil.id))
   await login('carlos', 'otra clave')
   await login('carlos', 'una clave larga', 'rechazar')
-  await write(bruna, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: true })
-  await write(admin, 'PUT', 'perfil/7', { strNombrePerfil: 'Nuevo', bitAdministrador: false })
+  const path = `perfil/${perfil.id}`
+  await write(bruna, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: true })
+  await write(admin, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: false })
   await write(bruna, 'DELETE', `usuario/${carlos.id}`)
-  return { carlos: carlos.id, ventas: ventas.id, otro: otro.id }
+  return { carlos: carlos.id, perfil: perfil.id, ventas: ventas.id, otro: otro.id }
 }
 
 it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the audit', async () => {
   const service = await startSample()
-  const { carlos, ventas, otro } = await sendAuditedWrites(service)
+  const { carlos, perfil, ventas, otro } = await sendAuditedWrites(service)
   const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
   const commands = (operating?.fences ?? [])
     .map(({ text }) => text)
@@ -156,6 +156,7 @@ it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the aud
     .join(`printf '${SEPARATOR}'\n`)
     .replace(READ_LOG, 'cat service.log')
     .replace(DOCUMENTED_DAY, today)
+    .replaceAll(DOCUMENTED_PROFILE, `== ${perfil}`)
 
   const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
   // Half of the lines come from the folder of removed containers, and one of them is also in the log.

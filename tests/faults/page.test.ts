@@ -45,6 +45,10 @@ async function openPage() {
     await blockOf(operationId).getByRole('button', { name: 'Try it out' }).click()
   }
 
+  /** Closes an operation. Each open one makes the page slower. */
+  const close = (operationId: string) =>
+    blockOf(operationId).locator('.opblock-summary-control').first().click()
+
   /** Sends the request of an open operation. Returns the status and the body of the answer. */
   async function execute(operationId: string) {
     const answered = page.waitForResponse((response) => response.url().includes('/api/'))
@@ -61,13 +65,13 @@ async function openPage() {
     await page.locator('.opblock').first().waitFor()
   }
 
-  return { page, hosts, errors, open, execute, authorize }
+  return { page, hosts, errors, open, close, execute, authorize }
 }
 
 it.skipIf(!executablePath)(
   'the page carries out every prefilled request, twice',
   async () => {
-    const { hosts, errors, open, execute, authorize } = await openPage()
+    const { hosts, errors, open, close, execute, authorize } = await openPage()
     await open('login')
     await execute('login')
     const login = await execute('login')
@@ -80,8 +84,10 @@ it.skipIf(!executablePath)(
       const first = await execute(operationId)
       expect({ operationId, ...first }).toMatchObject({ operationId, ...DONE })
       const second = await execute(operationId)
+      // A profile has at most one record for each module.
       const expected = operationId === 'createPermiso' ? GIVEN_ALREADY : DONE
       expect({ operationId, ...second }).toMatchObject({ operationId, ...expected })
+      await close(operationId)
     }
     // It ends the session, so it comes last.
     await open('logout')
