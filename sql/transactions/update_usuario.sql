@@ -20,11 +20,7 @@ returns jsonb
 language plpgsql
 as $$
 declare
-  v_antes jsonb;
-  v_anterior text;
-  v_data jsonb;
-begin
-  if exists (
+  v_is_shared boolean := exists (
     select
     from usuario
     where id = p_id
@@ -32,7 +28,12 @@ begin
       and "strCorreo" = p_usuario ->> 'strCorreo'
       and "idPerfil" = (p_usuario ->> 'idPerfil')::integer
       and "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean
-  ) then
+  );
+  v_antes jsonb;
+  v_anterior text;
+  v_data jsonb;
+begin
+  if v_is_shared then
     perform share_usuarios();
   else
     perform lock_usuarios();
@@ -41,7 +42,9 @@ begin
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
-  perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
+  if not v_is_shared then
+    perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
+  end if;
 
   update usuario
   set
