@@ -12,24 +12,31 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
-  v_data jsonb;
-  v_changes jsonb;
+  v_nuevo permisos_perfil := jsonb_populate_record(null::permisos_perfil, p_permiso);
+  v_antes permisos_perfil;
+  v_ahora permisos_perfil;
 begin
+  select * into v_antes
+  from permisos_perfil
+  where id = p_id and "idPerfil" = any(v_perfiles);
+  if not found then
+    return jsonb_build_object('data', null, 'changes', null);
+  end if;
+
   update permisos_perfil
   set
-    "idPerfil" = nuevo."idPerfil",
-    "idModulo" = nuevo."idModulo",
-    "bitAgregar" = coalesce(nuevo."bitAgregar", false),
-    "bitEditar" = coalesce(nuevo."bitEditar", false),
-    "bitConsulta" = coalesce(nuevo."bitConsulta", false),
-    "bitEliminar" = coalesce(nuevo."bitEliminar", false),
-    "bitDetalle" = coalesce(nuevo."bitDetalle", false)
-  from jsonb_populate_record(null::permisos_perfil, p_permiso) as nuevo, permisos_perfil as antes
-  where permisos_perfil.id = p_id
-    and permisos_perfil."idPerfil" = any(v_perfiles)
-    and antes.id = p_id
-  returning permiso_data(permisos_perfil), permiso_changes(antes, permisos_perfil)
-  into v_data, v_changes;
-  return jsonb_build_object('data', v_data, 'changes', v_changes);
+    "idPerfil" = v_nuevo."idPerfil",
+    "idModulo" = v_nuevo."idModulo",
+    "bitAgregar" = coalesce(v_nuevo."bitAgregar", false),
+    "bitEditar" = coalesce(v_nuevo."bitEditar", false),
+    "bitConsulta" = coalesce(v_nuevo."bitConsulta", false),
+    "bitEliminar" = coalesce(v_nuevo."bitEliminar", false),
+    "bitDetalle" = coalesce(v_nuevo."bitDetalle", false)
+  where id = p_id
+  returning * into v_ahora;
+  return jsonb_build_object(
+    'data', permiso_data(v_ahora),
+    'changes', permiso_changes(v_antes, v_ahora)
+  );
 end
 $$;
