@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { loadConfig } from '../src/config.js'
 import { cells, type Document, readDocuments } from './markdown.js'
@@ -118,6 +118,23 @@ it('every fence names its language, and an output fence follows a `run` fence', 
       if (role === 'output') expect(fences[index - 1]).toMatchObject({ role: 'run' })
     }
   }
+})
+
+it('docs/operating.md lists every message that the service logs', async () => {
+  const messages = new Set<string>()
+  for (const path of await readdir('src', { recursive: true })) {
+    if (!path.endsWith('.ts') || path.startsWith('dev/')) continue
+    const text = await readFile(`src/${path}`, 'utf8')
+    const calls = text.matchAll(/\blog\.(?:info|warn|error|audit)\([^)]*?'([^']+)'\)/g)
+    for (const [, message = ''] of calls) messages.add(message)
+  }
+  expect(messages.size).toBeGreaterThan(10)
+
+  const firstCells = find('docs/operating.md').lines.flatMap((line) => cells(line)[0] ?? [])
+  const listed = firstCells.flatMap((cell) =>
+    [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text),
+  )
+  expect([...messages].filter((message) => !listed.includes(message))).toEqual([])
 })
 
 it('docs/changelog.md begins with the version of package.json', async () => {
