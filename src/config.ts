@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import {
-  brokenConstraint,
   type Constraint,
   hasAtMostBytes,
   isEmail,
   isStorable,
   isVisible,
   textConstraints,
+  violatedConstraint,
 } from './http/constraints.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
@@ -164,8 +164,8 @@ function list(mustBe: string, isItem: (item: string) => boolean) {
 
 function text(mustBe: string, constraints: Constraint[]) {
   return optional(mustBe, (value) => {
-    const broken = brokenConstraint(constraints, value)
-    return broken ? undefined : value
+    const violated = violatedConstraint(constraints, value)
+    return violated ? undefined : value
   })
 }
 

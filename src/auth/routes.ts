@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit'
-import { brokenConstraint, textConstraints } from '../http/constraints.js'
+import { textConstraints, violatedConstraint } from '../http/constraints.js'
 import { Confirmation } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -143,6 +143,6 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 const NAME_CONSTRAINTS = textConstraints(MAX_NAME)
 
 /** Returns whether a stored user can have this name. Other names are not looked up. */
-const isName = (nombre: string) => brokenConstraint(NAME_CONSTRAINTS, nombre) === undefined
+const isName = (nombre: string) => violatedConstraint(NAME_CONSTRAINTS, nombre) === undefined
 
 export default authRoutes

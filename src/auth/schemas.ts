@@ -1,12 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { MAX_PASSWORD_BYTES } from '../config.js'
 import {
-  brokenConstraint,
   type Constraint,
   hasAtMostBytes,
   isStorable,
   isText,
   requiredAndNotEmpty,
+  violatedConstraint,
 } from '../http/constraints.js'
 import { Done, Named, NullableText } from '../http/envelopes.js'
 import { field, MAX_ID, Text } from '../http/fields.js'
@@ -50,7 +50,7 @@ export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fi
 
 /** Returns whether a stored user can have this password. Other passwords are not compared. */
 export const isPassword = (value: unknown) =>
-  brokenConstraint(PASSWORD_CONSTRAINTS, value) === undefined
+  violatedConstraint(PASSWORD_CONSTRAINTS, value) === undefined
 
 /** A password in a request. Only its hash is stored. */
 export const Password = field<string>(

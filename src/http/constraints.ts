@@ -6,66 +6,66 @@ export interface Constraint {
   /** A field can replace the constraint's message in its `messages`, where this name is the key. */
   readonly name: string
   /** Returns whether `value` satisfies the constraint, given that it satisfies all earlier ones. */
-  isKept(value: unknown): boolean
+  isSatisfied(value: unknown): boolean
   /** Returns the message for the client when the value of `field` violates the constraint. */
   message(field: string): string
 }
 
 /** Returns the first constraint that `value` violates, or undefined if it satisfies all of them. */
-export function brokenConstraint(constraints: readonly Constraint[], value: unknown) {
-  return constraints.find((constraint) => !constraint.isKept(value))
+export function violatedConstraint(constraints: readonly Constraint[], value: unknown) {
+  return constraints.find((constraint) => !constraint.isSatisfied(value))
 }
 
 export const required: Constraint = {
   name: 'missing',
-  isKept: (value) => value !== undefined && value !== null,
+  isSatisfied: (value) => value !== undefined && value !== null,
   message: (field) => `El campo ${field} es obligatorio`,
 }
 
 /** Like `required`, but an empty text counts as missing, too. */
 export const requiredAndNotEmpty: Constraint = {
   ...required,
-  isKept: (value) => required.isKept(value) && value !== '',
+  isSatisfied: (value) => required.isSatisfied(value) && value !== '',
 }
 
 /** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
-  isKept: (value) => {
+  isSatisfied: (value) => {
     const isBlank = typeof value === 'string' && value.trim() === ''
-    return required.isKept(value) && !isBlank
+    return required.isSatisfied(value) && !isBlank
   },
 }
 
 export const isBoolean: Constraint = {
   name: 'boolean',
-  isKept: (value) => typeof value === 'boolean',
+  isSatisfied: (value) => typeof value === 'boolean',
   message: (field) => `El campo ${field} debe ser booleano`,
 }
 
 export const isText: Constraint = {
   name: 'text',
-  isKept: (value) => typeof value === 'string',
+  isSatisfied: (value) => typeof value === 'string',
   message: (field) => `El campo ${field} debe ser texto`,
 }
 
 /** The value is a whole number other than 0, or a text that JavaScript converts to one. */
 export const isId: Constraint = {
   name: 'number',
-  isKept: (value) => Boolean(wholeNumber(value)),
+  isSatisfied: (value) => Boolean(wholeNumber(value)),
   message: (field) => `El campo ${field} debe ser un número entero distinto de 0`,
 }
 
 /** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
 export const isPage: Constraint = {
   name: 'page',
-  isKept: (value) => (wholeNumber(value) ?? 0) >= 1,
+  isSatisfied: (value) => (wholeNumber(value) ?? 0) >= 1,
   message: (field) => `El campo ${field} debe ser un entero mayor o igual a 1`,
 }
 
 export const isTrueOrFalse: Constraint = {
   name: 'choice',
-  isKept: (value) => value === 'true' || value === 'false',
+  isSatisfied: (value) => value === 'true' || value === 'false',
   message: (field) => `El campo ${field} debe ser true o false`,
 }
 
@@ -74,7 +74,7 @@ const forbiddenCharacters = (field: string) => `El campo ${field} contiene carac
 /** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
 export const isStorable: Constraint = {
   name: 'characters',
-  isKept: (value) => {
+  isSatisfied: (value) => {
     const text = String(value)
     return !text.includes('\0') && text.isWellFormed()
   },
@@ -87,21 +87,21 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 /** The text has no control or invisible characters, and no white space at either end. */
 export const isVisible: Constraint = {
   name: 'characters',
-  isKept: (value) => !INVISIBLE.test(String(value)),
+  isSatisfied: (value) => !INVISIBLE.test(String(value)),
   message: forbiddenCharacters,
 }
 
 /** The text has at most `max` characters (code points). */
 export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
-  isKept: (value) => !isLongerThan(max, String(value)),
+  isSatisfied: (value) => !isLongerThan(max, String(value)),
   message: (field) => `El campo ${field} no puede superar los ${max} caracteres`,
 })
 
 /** The text has at most `max` bytes in UTF-8. */
 export const hasAtMostBytes = (max: number): Constraint => ({
   name: 'bytes',
-  isKept: (value) => Buffer.byteLength(String(value)) <= max,
+  isSatisfied: (value) => Buffer.byteLength(String(value)) <= max,
   message: (field) => `El campo ${field} no puede superar los ${max} bytes`,
 })
 
@@ -113,7 +113,7 @@ const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u
 /** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',
-  isKept: (value) => EMAIL.test(String(value)),
+  isSatisfied: (value) => EMAIL.test(String(value)),
   message: (field) => `El campo ${field} debe ser un correo electrónico`,
 }
 

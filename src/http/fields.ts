@@ -8,7 +8,6 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox'
 import {
-  brokenConstraint,
   type Constraint,
   hasAtMost,
   isBoolean,
@@ -22,6 +21,7 @@ import {
   requiredAndNotBlank,
   requiredAndNotEmpty,
   textConstraints,
+  violatedConstraint,
 } from './constraints.js'
 import { Failure } from './failures.js'
 
@@ -42,7 +42,7 @@ type FieldSchema = TSchema & {
 
 TypeRegistry.Set<FieldSchema>('Field', (schema, value) => {
   const { constraints } = constraintsOf(schema)
-  return brokenConstraint(constraints, value) === undefined
+  return violatedConstraint(constraints, value) === undefined
 })
 
 function constraintsOf(schema: FieldSchema): FieldConstraints {
@@ -75,8 +75,8 @@ export function decoded<Wire, T>(schema: TUnsafe<Wire>, decode: (value: Wire) =>
 /** Returns the Failure for the first constraint of the field `name` that `value` violates, if any. */
 export function checkField(name: string, schema: TSchema, value: unknown): Failure | undefined {
   const { constraints, messages } = constraintsOf(schema)
-  const broken = brokenConstraint(constraints, value)
-  return broken && failureFor(name, broken, messages)
+  const violated = violatedConstraint(constraints, value)
+  return violated && failureFor(name, violated, messages)
 }
 
 /**

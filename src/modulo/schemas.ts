@@ -32,7 +32,7 @@ const MAX_NOMBRE = 255
 /** A falsy value, such as 0 or false, counts as missing (contract, section 7). */
 const truthy: Constraint = {
   ...requiredAndNotBlank,
-  isKept: (value) => Boolean(value),
+  isSatisfied: (value) => Boolean(value),
 }
 
 /**
@@ -41,9 +41,9 @@ const truthy: Constraint = {
  */
 const hasAtMostInUpperCase: Constraint = {
   ...hasAtMost(MAX_NOMBRE),
-  isKept: (value) => {
+  isSatisfied: (value) => {
     const stored = String(value).toUpperCase()
-    return hasAtMost(MAX_NOMBRE).isKept(stored)
+    return hasAtMost(MAX_NOMBRE).isSatisfied(stored)
   },
 }
 

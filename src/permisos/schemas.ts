@@ -36,7 +36,7 @@ const sentFlag = (description: string) =>
   Omissible(
     decoded(
       field<boolean>({ type: 'boolean', description: `${description}. Si falta: false` }, [
-        { ...isBoolean, isKept: (value) => FLAG_VALUES.includes(value) },
+        { ...isBoolean, isSatisfied: (value) => FLAG_VALUES.includes(value) },
       ]),
       (value) => value === true,
     ),

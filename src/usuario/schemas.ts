@@ -91,7 +91,7 @@ export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
 /** Returns the constraint with an exception: the empty text satisfies it as well. */
 const orEmpty = (constraint: Constraint): Constraint => ({
   ...constraint,
-  isKept: (value) => value === '' || constraint.isKept(value),
+  isSatisfied: (value) => value === '' || constraint.isSatisfied(value),
 })
 
 /** The password in an update. If it is the empty text, the stored password stays. */
@@ -116,13 +116,13 @@ const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-
 
 const isDataImage: Constraint = {
   name: 'prefix',
-  isKept: (value) => String(value).startsWith('data:image'),
+  isSatisfied: (value) => String(value).startsWith('data:image'),
   message: (name) => `El campo ${name} debe empezar por data:image`,
 }
 
 const isWholeImage: Constraint = {
   name: 'image',
-  isKept: (value) => {
+  isSatisfied: (value) => {
     const text = String(value)
     const [head] = DATA_URI.exec(text) ?? []
     return head !== undefined && isBase64(text.slice(head.length))
