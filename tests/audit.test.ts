@@ -324,6 +324,15 @@ describe('the audit line of a refused login', () => {
   })
 })
 
+it('has no target if the body of a matrix has a list of lists in place of the profile', async () => {
+  const deep = '['.repeat(30_000) + ']'.repeat(30_000)
+  const headers = { 'content-type': 'application/json' }
+  const path = '/api/permisos/guardar-matriz'
+  const answer = await call('POST', path, `{"idPerfil":${deep}}`, { headers })
+  expect(answer).toMatchObject({ status: 400, body: { message: 'ID de perfil requerido' } })
+  expect(lineOf(answer)).toMatchObject({ outcome: 'invalid', target: null })
+})
+
 it('the answer to a write does not contain the changes', async () => {
   const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
   const matriz = { idPerfil, permisos: [{ idModulo, bitEditar: true }] }

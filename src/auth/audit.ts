@@ -112,6 +112,8 @@ function findTarget(request: FastifyRequest) {
   if (request.answeredId !== null) return request.answeredId
   // The first parameter in the path of a write is the id of the record.
   const [pathId] = Object.values(request.params as object)
-  const sentId = pathId ?? request.routeOptions.config.target?.(request)
+  const sentId: unknown = pathId ?? request.routeOptions.config.target?.(request)
+  // The body is not checked yet if the request was refused. Converting a deeply nested list throws.
+  if (typeof sentId === 'object') return null
   return Number(sentId) || null
 }
