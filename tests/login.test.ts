@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
@@ -296,5 +297,17 @@ describe('while JWT_SECRET is replaced', async () => {
     expect(await statuses(sign({ ...claims, exp: 2 }))).toEqual([401, 401, 401])
     const HS512 = sign({ ...claims, exp: 4_102_444_800 }, { algorithm: 'HS512' })
     expect(await statuses(HS512)).toEqual([401, 401, 401])
+  })
+
+  it('rejects a token that it has accepted before, once the token has expired', async () => {
+    const exp = Math.floor(Date.now() / 1000) + 3
+    // A token is valid for 8 hours from `iat` on.
+    const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: exp - 28_800 }
+    const token = during.app.jwt.sign(claims as never)
+    const status = async () =>
+      (await during.call('GET', '/api/perfil', undefined, { token })).status
+    expect([await status(), await status()]).toEqual([200, 200])
+    await sleep(exp * 1000 - Date.now() + 1)
+    expect(await status()).toBe(401)
   })
 })
