@@ -57,11 +57,12 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       verifiers.push((app.jwt as unknown as { previous: JWT }).previous)
     }
 
-    function verifyToken(token: string): VerifiedToken | undefined {
+    /** Verifies a token that is not remembered. */
+    function verifyAnew(token: string): VerifiedToken | undefined {
       for (const verifier of verifiers) {
         try {
           const payload = verifier.verify<object>(token)
-          return isToken.Check(payload) ? payload : undefined
+          return isVerifiedToken.Check(payload) ? payload : undefined
         } catch {
           // The token may be signed with the previous secret, which is tried next.
         }
@@ -69,16 +70,16 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       return undefined
     }
 
-    const verified = new LRUCache<string, VerifiedToken>({ max: MAX_VERIFIED })
+    const remembered = new LRUCache<string, VerifiedToken>({ max: MAX_VERIFIED })
 
     app.decorateRequest('verifyToken', function (this: FastifyRequest) {
       const token = bearerToken(this) ?? this.cookies[COOKIE]
       if (!token) return undefined
-      const known = verified.get(token)
+      const known = remembered.get(token)
       if (known && known.exp * 1000 > Date.now()) return known
 
-      const payload = verifyToken(token)
-      if (payload) verified.set(token, payload)
+      const payload = verifyAnew(token)
+      if (payload) remembered.set(token, payload)
       return payload
     })
   },
@@ -88,7 +89,7 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
 const VerifiedToken = Type.Intersect([Token, Type.Object({ exp: Type.Number() })])
 type VerifiedToken = Static<typeof VerifiedToken>
 
-const isToken = TypeCompiler.Compile(VerifiedToken)
+const isVerifiedToken = TypeCompiler.Compile(VerifiedToken)
 
 /**
  * Returns the token in a Bearer header. Returns undefined if there is no such header. A malformed
