@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { startImageHost } from '../src/dev/imagenes.js'
 import { INTERNAL, NOT_UPDATED, statusFailure, withoutHeaders } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { closeAtEnd, serve } from './cleanup.js'
@@ -261,5 +262,18 @@ describe('an image host', () => {
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     // A TLS handshake begins with the record type 0x16.
     expect(first[0]).toBe(0x16)
+  })
+})
+
+describe('the stand-in for the image host', () => {
+  it('reads a form whose boundary occurs within a field', async () => {
+    const images = await startImageHost()
+    closeAtEnd(() => images.close())
+    const body = '--la\r\nContent-Disposition: form-data; name="api_key"\r\n\r\nclave\r\n--la--'
+    const headers = { 'content-type': 'multipart/form-data; boundary=la' }
+    const url = `${images.url}/v1_1/nube/image/upload`
+    const answer = await fetch(url, { method: 'POST', headers, body })
+    // The form was read: it is refused because it has no signature.
+    expect(answer.status).toBe(401)
   })
 })

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { listen } from './local.js'
 
 // The account that the stand-in accepts.
@@ -114,13 +114,20 @@ export async function startImageHost(options: Options = {}) {
   }
 }
 
-/** Returns the fields of a body of the type `multipart/form-data`. */
+/**
+ * Returns the fields of a body of the type `multipart/form-data`. `Response.formData` does not
+ * suffice: it takes a boundary without its dashes for the end of a field, and the SDK's boundaries
+ * are so short that they occur within fields.
+ */
 async function readForm(request: IncomingMessage): Promise<Form> {
-  const body = await buffer(request)
-  const headers = { 'content-type': request.headers['content-type'] ?? '' }
-  const parts = await new Response(body, { headers }).formData()
+  const [, boundary] = /boundary=(.*)/.exec(request.headers['content-type'] ?? '') ?? []
+  if (boundary === undefined) throw new Error('the body is not a form')
+  const body = `\r\n${await text(request)}`
   const form: Form = {}
-  for (const [name, value] of parts) form[name] = String(value)
+  for (const part of body.split(`\r\n--${boundary}`)) {
+    const [, name, value] = /name="(.+?)".*?\r\n\r\n(.*)/s.exec(part) ?? []
+    if (name !== undefined) form[name] = value ?? ''
+  }
   return form
 }
 
