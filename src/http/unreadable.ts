@@ -17,7 +17,10 @@ const STATUS_BY_CODE: Record<string, number> = {
  */
 const LINGER = 1000
 
-/** A connection of Node's HTTP server. `_httpMessage` is the response that is being written. */
+/**
+ * A connection of Node's HTTP server. `_httpMessage` is the response that is being written. Node does not
+ * document this property; a record of our own would need a listener for each request.
+ */
 type Connection = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
