@@ -4,7 +4,7 @@
 -- names that look alike. `p_actor` is described in begin_write. Returns {data, changes}; `data` is
 -- the new module.
 --
--- Acquires lock_nombres_de_modulo, because it gives a module a name. Then locks the caller with
+-- Acquires lock_nombres_de_modulo, because it adds a module. Then locks the caller with
 -- begin_write.
 --
 -- Raises what begin_write raises. Raises a unique violation if a module has the name already. If
