@@ -14,7 +14,7 @@
 -- Raises what begin_write raises. After that it raises, in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
 -- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id`
---    is the id of no user, because then nothing is written.
+--    is an unknown id, because then nothing is written.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

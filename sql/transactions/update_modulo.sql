@@ -10,7 +10,7 @@
 -- Raises what begin_write raises. Raises a unique violation if another module has the name. If
 -- begin_write returns a limit and the name changes, raises LL403 in each of these cases:
 -- - The module is a system module.
--- - The new name looks like a system module's.
+-- - `semejante` is the name of a system module.
 -- - A profile has a record for the module.
 create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
