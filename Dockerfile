@@ -27,15 +27,16 @@ COPY sql ./sql
 COPY --from=build /app/dist ./dist
 
 # This stage fills Node's compile cache, so that the service starts faster. It starts the service, which
-# loads every module and then fails because there is no database. A cache is valid for one version of Node,
-# one processor architecture and one user id; if one of them differs, Node compiles the modules again.
+# loads every module and then fails because there is no database. The cache is valid only for this version of
+# Node, this processor architecture and this user id. If one of them differs, Node compiles the modules again.
 FROM service AS compiled
 USER node
 ENV NODE_COMPILE_CACHE=/tmp/compiled METRICS=true
 RUN DATABASE_URL=postgres://user@127.0.0.1:1/database JWT_SECRET=0123456789abcdef0123456789abcdef \
     CAPTCHA_SECRET=none CLOUDINARY_URL=cloudinary://key:secret@cloud node dist/server.js \
   || [ -n "$(ls /tmp/compiled)" ]
-# In the image root owns these files, and Node has created them readable by their owner alone.
+# Node lets only the owner read these files. In the final image the owner is root, but the service runs as
+# another user, so everybody must be able to read them.
 RUN chmod -R a+rX /tmp/compiled
 
 FROM node:24-bookworm-slim

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# The functions that the scripts of this folder share. Each script sources this file first. It changes to
-# the folder of compose.yaml, and makes the script end at the first command that fails.
+# The functions that the scripts of this folder share. Each script sources this file first. Sourcing it
+# changes to the folder of compose.yaml, and makes the script end at the first command that fails.
 
 set -euo pipefail
 
@@ -9,31 +9,31 @@ script=deploy/$(basename -- "$0")
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 
 readonly REPLICAS=(app1 app2)
-# How long a replica may take until it is ready, in seconds.
+# How long a replica may take until it is ready, in seconds. The operator can set LLAVERO_WAIT.
 readonly PATIENCE=${LLAVERO_WAIT:-60}
-# The name of the database sessions of this script.
+# The application_name of the database sessions that this script opens.
 readonly SESSION=$script-$$
-# The folder for the audit of removed containers.
+# The folder for the audit lines of removed containers.
 readonly AUDIT=audit
 
 # say TEXT...: prints a line for the operator.
 say() { printf '%s\n' "$*"; }
 
-# die SENTENCE: prints the sentence to stderr and ends the script with 1.
+# die SENTENCE: prints the sentence to stderr and ends the script with status 1.
 die() {
   printf '%s: %s\n' "$script" "$*" >&2
   exit 1
 }
 
-# failed SENTENCE: like `die`, but first prints the output of the failed command from the file $notes.
+# failed SENTENCE: like `die`, but first prints the file $output, which has the output of the failed command.
 failed() {
-  cat -- "$notes" >&2
+  cat -- "$output" >&2
   die "$*"
 }
 
 [[ $PATIENCE =~ ^[1-9][0-9]{0,4}$ ]] || die 'LLAVERO_WAIT is not a number of seconds.'
 
-# usage TEXT [ARGUMENT...]: prints the text and ends the script if an argument is --help or -h.
+# usage TEXT [ARGUMENT...]: if an argument is --help or -h, prints the text and ends the script.
 usage() {
   local text=$1 argument
   shift
@@ -45,14 +45,15 @@ usage() {
   done
 }
 
-# wrong_use [ARGUMENT]: ends the script with 2; names the argument that is not valid, if there is one.
+# wrong_use [ARGUMENT]: prints how to get help and ends the script with status 2. ARGUMENT is the argument
+# that is not valid. It is missing if the number of arguments is wrong.
 wrong_use() {
-  if (($#)); then printf '%s: %s is not understood.\n' "$script" "$1" >&2; fi
+  if (($#)); then printf '%s: the argument %s is not valid.\n' "$script" "$1" >&2; fi
   printf 'See %s --help.\n' "$script" >&2
   exit 2
 }
 
-# compose ARGUMENT...: runs Docker Compose, either the plugin or the program docker-compose.
+# compose ARGUMENT...: runs Docker Compose: the plugin if it is installed, or else docker-compose.
 compose() {
   if docker compose version >/dev/null 2>&1; then
     docker compose "$@"
@@ -61,7 +62,8 @@ compose() {
   fi
 }
 
-# require_deployment: ends the script unless Docker, Compose and .env are there and compose.yaml is valid.
+# require_deployment: ends the script unless Docker answers, Compose is installed, .env exists, and
+# compose.yaml is valid with the variables in .env.
 require_deployment() {
   local problem
   command -v docker >/dev/null || die 'docker is not installed.'
@@ -69,10 +71,11 @@ require_deployment() {
   docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null \
     || die 'Docker Compose is not installed.'
   [[ -f .env ]] || die "there is no $PWD/.env: copy .env.example and fill it in."
-  problem=$(compose config 2>&1 >/dev/null) || die "compose.yaml and .env do not fit together. $problem"
+  problem=$(compose config 2>&1 >/dev/null) || die "compose.yaml is not valid with this .env. $problem"
 }
 
-# take_turn: ends the script when another script that changes the deployment is running.
+# take_turn: ends the script if another script that changes the deployment is running. Where flock is not
+# installed, nothing is checked.
 take_turn() {
   command -v flock >/dev/null || return 0
   # The kernel releases the lock when this process ends.
@@ -80,25 +83,28 @@ take_turn() {
   flock --nonblock 9 || die 'another script of deploy/ is running.'
 }
 
-# require_audit_folder: ends the script when the audit of removed containers could not be kept.
+# require_audit_folder: creates the folder $AUDIT if it is missing. Ends the script if the folder cannot be
+# created or written.
 require_audit_folder() {
   [[ -d $AUDIT ]] || mkdir -m 700 -- "$AUDIT" 2>/dev/null || die "the folder $PWD/$AUDIT cannot be created."
   [[ -w $AUDIT ]] || die "the folder $PWD/$AUDIT cannot be written."
 }
 
 # keep_audit CONTAINER NAME: copies the audit lines of the container's log to a new file in $AUDIT, because
-# Docker deletes the log together with the container. NAME becomes part of the name of the file. Fails when
-# the log cannot be read or the file cannot be written.
+# Docker deletes the log together with the container. NAME becomes part of the name of the file. Writes no
+# file if there are no audit lines. Fails if the log cannot be read or the file cannot be written.
 keep_audit() {
   local driver file part=$AUDIT/.part
-  # An earlier file of the same container stays, because it may have lines that Docker has deleted since.
-  file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
   driver=$(docker inspect --format '{{.HostConfig.LogConfig.Type}}' "$1") || return 1
-  # The other drivers send the lines to a place that Docker does not delete.
+  # Other drivers send the log to a place from which Docker does not delete it.
   [[ $driver == json-file || $driver == local ]] || return 0
 
-  if docker logs "$1" 2>/dev/null | { grep '"level":35,' || (($? == 1)); } >"$part" \
-    && chmod 600 -- "$part" && mv -- "$part" "$file"; then
+  # The time in the name keeps an earlier file of the same container, which may have lines that Docker has
+  # deleted since.
+  file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
+  if docker logs "$1" 2>/dev/null | audit_lines >"$part" \
+    && chmod 600 -- "$part" \
+    && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
   else
     rm -f -- "$part"
@@ -106,7 +112,13 @@ keep_audit() {
   fi
 }
 
-# keep_audit_of REPLICA: calls keep_audit for each container of the replica, also for stopped ones.
+# audit_lines: copies the audit lines of a log from stdin to stdout. Their level is 35.
+audit_lines() {
+  # grep exits with 1 if it finds no line, and with 2 if it fails.
+  grep '"level":35,' || (($? == 1))
+}
+
+# keep_audit_of REPLICA: calls keep_audit for each container of the replica, also for a stopped one.
 keep_audit_of() {
   local ids id
   ids=$(compose ps --all --quiet "$1") || return 1
@@ -115,17 +127,18 @@ keep_audit_of() {
   done
 }
 
-# require_database: ends the script when the database does not answer.
+# require_database: ends the script if the database does not answer.
 require_database() {
   in_database pg_isready --quiet --host=127.0.0.1 --username=llavero </dev/null 2>/dev/null \
-    || die 'the database does not answer: docker compose up --detach db'
+    || die 'the database does not answer. Start it: docker compose up --detach db'
 }
 
-# in_database COMMAND...: runs a command in the container of the database.
+# in_database COMMAND...: runs a command in the container of the database. The sessions that the command
+# opens are named $SESSION.
 in_database() { compose exec -T -e PGAPPNAME="$SESSION" db "$@"; }
 
-# end_statements: ends the statements of this script that are still running in the database. When the script
-# is interrupted, a command in the container continues.
+# end_statements: ends the database sessions of this script, and with them the statements that are still
+# running. This is needed because a command in the container continues when the script is interrupted.
 end_statements() {
   query postgres "select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where application_name = '$SESSION' and pid <> pg_backend_pid()" >/dev/null 2>&1
@@ -148,15 +161,16 @@ is_ready() {
   ' >/dev/null 2>&1
 }
 
-# require_replicas: ends the script when a replica is not ready.
+# require_replicas: ends the script if a replica is not ready.
 require_replicas() {
   local replica
   for replica in "${REPLICAS[@]}"; do
-    is_ready "$replica" || die "$replica does not serve. Fix that first: deploy/replace"
+    is_ready "$replica" || die "$replica is not ready. First make it ready, for example with deploy/replace."
   done
 }
 
-# wait_until_ready REPLICA: fails after PATIENCE seconds and prints the last lines of the replica's log.
+# wait_until_ready REPLICA: waits until the replica is ready. If it is not ready after PATIENCE seconds,
+# prints the last lines of its log and fails.
 wait_until_ready() {
   local deadline=$((SECONDS + PATIENCE))
   until is_ready "$1"; do
@@ -169,33 +183,34 @@ wait_until_ready() {
   done
 }
 
-# replace_replica REPLICA: stops the replica and keeps its audit. Then creates its container again from the
-# image, compose.yaml and .env, and waits until it is ready. Fails when it does not become ready.
+# replace_replica REPLICA: stops the replica and copies its audit lines to $AUDIT. Then creates its container
+# again from the image, compose.yaml and .env, and waits until it is ready. Fails if it does not become ready.
 replace_replica() {
   say "Replacing $1."
-  if ! compose stop "$1" >/dev/null 2>"$notes"; then
-    cat -- "$notes" >&2
+  if ! compose stop "$1" >/dev/null 2>"$output"; then
+    cat -- "$output" >&2
     return 1
   fi
-  if ! keep_audit_of "$1" 2>"$notes"; then
-    cat -- "$notes" >&2
+  if ! keep_audit_of "$1" 2>"$output"; then
+    cat -- "$output" >&2
     say "The audit of $1 could not be copied to $PWD/$AUDIT, so $1 is not replaced but started again." >&2
     compose start "$1" >/dev/null 2>&1 || say "$1 could not be started: docker compose start $1" >&2
     return 1
   fi
-  if ! compose up --detach --no-deps --force-recreate "$1" >/dev/null 2>"$notes"; then
-    cat -- "$notes" >&2
+  if ! compose up --detach --no-deps --force-recreate "$1" >/dev/null 2>"$output"; then
+    cat -- "$output" >&2
     return 1
   fi
   wait_until_ready "$1" || return 1
-  # The proxy needs the other replica until its health check has found this one ready.
+  # The other replica must not stop before the proxy's health check has found this one ready.
   sleep 2
 }
 
+# This is `true` while replace_all is running, and after it has failed.
+replacing=
+
 # replace_all: replaces the replicas one after the other, beginning with those that are not ready.
 # Fails at the first one that does not become ready, and does not replace the remaining ones.
-# While it works, and after it has failed, the variable `replacing` is set.
-replacing=
 replace_all() {
   local replica ready=() broken=()
   replacing=true
@@ -208,8 +223,7 @@ replace_all() {
   replacing=
 }
 
-# say_who_serves: prints for each replica whether it is ready, unless replace_all has not begun or has
-# succeeded.
+# say_who_serves: if replace_all is running or has failed, prints for each replica whether it is ready.
 say_who_serves() {
   local replica
   [[ $replacing ]] || return 0
@@ -222,21 +236,25 @@ say_who_serves() {
   done
 }
 
-# A temporary file for the output of commands; `failed` prints it.
-notes=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
+# A temporary file for the output of a command. `failed` prints it.
+output=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
 
-# `at_end` is called with the exit status when the script ends. A script may define it again.
+# at_end STATUS: called when the script ends, with its exit status. A script may define it again.
 at_end() { :; }
-# A signal may come while the output of a function goes elsewhere, so `finish` needs the script's own.
+
+# 7 and 8 are copies of the script's own stdout and stderr. A signal may arrive while a function has redirected
+# stdout and stderr, and `finish` must not print to where they lead then.
 exec 7>&1 8>&2
+
+# finish: called by the shell when the script ends for any reason. Calls at_end and removes the temporary file.
 finish() {
   local status=$?
   exec >&7 2>&8
-  # Neither another signal nor a terminal that is gone may keep `at_end` from undoing changes.
+  # at_end may have to undo changes, so it must not end at another signal or because the terminal is closed.
   trap '' HUP INT PIPE TERM
   set +e
   at_end "$status"
-  rm -f -- "$notes"
+  rm -f -- "$output"
 }
 trap finish EXIT
 trap 'exit 129' HUP
@@ -246,8 +264,8 @@ trap 'exit 143' TERM
 
 # --- The keys in .env ------------------------------------------------------------------------------
 
-# require_keys: ends the script when it cannot change the keys in .env, or when a variable of the shell
-# would override them.
+# require_keys: ends the script if .env cannot be written or has no JWT_SECRET, or if a variable of the shell
+# would override a key in .env.
 require_keys() {
   [[ -z ${JWT_SECRET+set}${JWT_SECRET_PREVIOUS+set} ]] \
     || die 'JWT_SECRET or JWT_SECRET_PREVIOUS is set in this shell and overrides .env: unset it.'
@@ -255,18 +273,20 @@ require_keys() {
   [[ $(key JWT_SECRET) ]] || die 'JWT_SECRET is not in .env.'
 }
 
-# key NAME: prints the value of a variable in .env, or nothing when it is not set.
+# key NAME: prints the value of a variable as it is written in .env, or nothing if it is not set.
 key() { sed -n "s/^$1=//p" .env | tail -n 1; }
 
 # new_key: prints 64 random hexadecimal digits.
 new_key() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# write_keys SECRET PREVIOUS: writes both keys into .env in one step. If PREVIOUS is empty, its line becomes
-# a comment. If it fails, .env is as it was.
+# write_keys SECRET PREVIOUS: writes JWT_SECRET and JWT_SECRET_PREVIOUS into .env in one step. If PREVIOUS is
+# empty, the line of JWT_SECRET_PREVIOUS becomes a comment. If write_keys fails, .env is as it was.
 write_keys() {
   local file
   file=$(readlink -f .env)
-  if new_env "$file" "$1" "$2" && mv -- "$file.new" "$file"; then return 0; fi
+  if new_env "$file" "$1" "$2" && mv -- "$file.new" "$file"; then
+    return 0
+  fi
   rm -f -- "$file.new"
   return 1
 }
@@ -276,9 +296,19 @@ new_env() {
   # Copying first keeps the owner and the mode of the file.
   cp -p -- "$1" "$1.new" || return 1
   SECRET=$2 PREVIOUS=$3 awk '
-    BEGIN { previous = (ENVIRON["PREVIOUS"] == "" ? "#" : "") "JWT_SECRET_PREVIOUS=" ENVIRON["PREVIOUS"] }
-    /^JWT_SECRET=/ { print "JWT_SECRET=" ENVIRON["SECRET"]; next }
-    /^#?JWT_SECRET_PREVIOUS=/ { if (!written++) print previous; next }
+    BEGIN {
+      previous = "JWT_SECRET_PREVIOUS=" ENVIRON["PREVIOUS"]
+      if (ENVIRON["PREVIOUS"] == "") previous = "#" previous
+    }
+    /^JWT_SECRET=/ {
+      print "JWT_SECRET=" ENVIRON["SECRET"]
+      next
+    }
+    /^#?JWT_SECRET_PREVIOUS=/ {
+      if (!written) print previous
+      written = 1
+      next
+    }
     { print }
     END { if (!written) print previous }
   ' "$1" >"$1.new"

@@ -1,9 +1,12 @@
 -- Begins every write that a caller requests. It locks the caller, the caller's profile and the
--- profiles that the write changes. Then it checks whether the caller may write. The service has
+-- profiles that the write concerns. Then it checks whether the caller may write. The service has
 -- checked this at the start of the request, but the caller may have lost the permission since then.
 -- Until this transaction ends, nobody can change what the second check has read.
 --
--- Takes the ids of the profiles that the write changes, in any order. Null elements are ignored.
+-- Takes in `p_perfiles` the ids of the profiles that the write concerns, in any order. Null
+-- elements are ignored. A write of a user concerns the profile that the user has and the profile
+-- that the user gets. Any other write concerns the profiles that it changes.
+--
 -- Takes the caller as `p_actor`, an object with these keys:
 -- - `id`: the id of the user.
 -- - `ver`: the version of the user's sessions in the caller's token.
@@ -16,8 +19,9 @@
 --   The write must treat every other profile as unknown, even if a later statement finds it:
 --   another transaction may have added it in the meantime, and it is not locked.
 -- - `limite`: the id of the caller's profile if that profile limits the write. Then the write must
---   not grant anything that this profile does not hold, and must not change a profile or a user
---   that has more. It is null if the caller is an administrator, and with AUTHORIZATION=client.
+--   not grant a permission that this profile does not hold. It also must not delete a profile that
+--   holds more, or change the permission records or the users of such a profile. It is null if the
+--   caller is an administrator, and with AUTHORIZATION=client.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
 -- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after

@@ -5,9 +5,9 @@
 -- {idPerfil, idModulo, …flags}, which is null for a deletion. `p_actor` is described in
 -- begin_write.
 --
--- Returns the ids of the profiles that are locked: the profile that has the record now, and the
--- profile that is to have it. A profile that does not exist is left out. If the record belongs to
--- any other profile, the write must treat the record as unknown.
+-- Returns the ids of two profiles: the profile that has the record now, and the profile that is to
+-- have it. Both are locked. A profile that does not exist is left out. If a later statement finds
+-- the record in any other profile, the write must treat the record as unknown.
 --
 -- Acquires lock_permiso for an existing record, so that nobody moves the record to another profile
 -- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
@@ -16,27 +16,28 @@
 -- Raises what begin_write raises. After that it raises, in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile or its module is
 --    unknown;
--- 2. LL403 if one of the locked profiles holds more than the caller's profile;
+-- 2. LL403 if one of the two profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
 as $$
 declare
-  v_perfil integer := (p_permiso ->> 'idPerfil')::integer;
-  v_actual integer;
+  v_perfil_nuevo integer := (p_permiso ->> 'idPerfil')::integer;
+  v_perfil_anterior integer;
   v_write record;
 begin
   if p_id is null then
     perform share_modulos();
   else
-    perform lock_permiso(p_id), share_modulos();
-    select "idPerfil" into v_actual from permisos_perfil where id = p_id;
+    perform lock_permiso(p_id);
+    perform share_modulos();
+    select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   end if;
-  v_write := begin_write(array[v_actual, v_perfil], p_actor);
+  v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
 
   if p_permiso is not null then
-    if v_perfil <> all(v_write.perfiles) then
+    if v_perfil_nuevo <> all(v_write.perfiles) then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
     if not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then

@@ -13,31 +13,33 @@
 --
 -- Raises what begin_write raises. After that it raises, in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
--- 2. the foreign-key violation that an unknown new profile would cause, unless the user to be
---    overwritten is unknown.
+-- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id`
+--    is an unknown id, because then nothing is written.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql
 as $$
 declare
-  v_propio integer := (p_actor ->> 'id')::integer;
-  v_actual integer;
+  v_id_actor integer := (p_actor ->> 'id')::integer;
+  v_perfil_anterior integer;
   v_write record;
+  v_exists boolean;
 begin
-  if v_propio < p_id then
-    perform from usuario where id = v_propio for share;
+  if v_id_actor < p_id then
+    perform from usuario where id = v_id_actor for share;
   end if;
   if p_id is not null then
-    select "idPerfil" into v_actual from usuario where id = p_id for no key update;
+    select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   end if;
-  v_write := begin_write(array[v_actual, p_id_perfil], p_actor);
+  v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
   if v_write.limite is not null then
     perform refuse_beyond(v_write.perfiles, v_write.limite);
   end if;
 
-  if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_actual is not null) then
+  v_exists := v_perfil_anterior is not null;
+  if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_exists) then
     raise foreign_key_violation using constraint = 'usuario_perfil_fk';
   end if;
-  return v_actual is not null;
+  return v_exists;
 end
 $$;

@@ -1,4 +1,4 @@
--- Compares what two profiles hold. Takes their ids. Returns `p_id_perfil` as one row if that
+-- Compares what two profiles hold, and takes their ids. Returns one row with `p_id_perfil` if that
 -- profile holds something that the profile `p_propio` does not hold, and no row otherwise. An
 -- administrator's profile always holds more.
 --
@@ -8,9 +8,9 @@
 -- and keeps the plan of that statement. Up to PostgreSQL 17, a function that returns a boolean
 -- would be planned again at every call.
 --
--- `bool_or` reads all records of the profile `p_id_perfil`. With `exists` instead, PostgreSQL
--- expects to find a matching record early. If the table has no statistics, it then scans the whole
--- table.
+-- `bool_or` reads all records of the profile `p_id_perfil`. With `exists` instead, PostgreSQL would
+-- expect to find a matching record early. If the table has no statistics, it would then scan the
+-- whole table.
 create or replace function beyond(p_id_perfil integer, p_propio integer) returns setof integer
 language sql stable
 as $$

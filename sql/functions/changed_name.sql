@@ -1,5 +1,5 @@
--- Takes the name of a field and two objects. Returns the name if the field's values in the two
--- objects differ, and null if they are equal. A missing field counts as null.
+-- Takes the name of a field and two objects. Returns the name if the field has different values in
+-- the two objects, and null if the values are equal. A missing field counts as null.
 create or replace function changed_name(p_name text, p_antes jsonb, p_ahora jsonb)
 returns text
 language sql immutable

@@ -1,6 +1,6 @@
 -- Takes two permission records. Returns the names of the flags that are true in `p_permiso` but not
--- in `p_otro`, as an array that may be empty. Either record is null if it does not exist; then its
--- flags count as false.
+-- in `p_otro`, as an array that may be empty. A record that does not exist is null, and its flags
+-- count as false.
 create or replace function flags_beyond(p_permiso permisos_perfil, p_otro permisos_perfil)
 returns text[]
 language sql immutable

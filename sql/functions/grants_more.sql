@@ -1,6 +1,6 @@
 -- Takes two permission records. Returns true if `p_permiso` has a flag that `p_propio` does not
--- have, and false or null otherwise. `p_propio` is null if it does not exist. A flag that is null
--- counts as false.
+-- have, and false or null otherwise. A record that does not exist is null, and its flags count as
+-- false. A single flag that is null counts as false, too.
 create or replace function grants_more(p_permiso permisos_perfil, p_propio permisos_perfil)
 returns boolean
 language sql immutable

@@ -1,6 +1,6 @@
--- Acquires the advisory lock of a transaction that gives a module its name. Only one transaction at
--- a time can hold it. It is held until the transaction ends. Without it, two transactions that
--- exchange the names of two modules would deadlock in the unique index.
+-- Acquires the advisory lock that a transaction needs before it adds or renames a module. Only one
+-- transaction at a time can hold it. It is held until the transaction ends. Without it, two
+-- transactions that exchange the names of two modules could deadlock in the unique index.
 create or replace function lock_nombres_de_modulo() returns void
 language sql
 as $$

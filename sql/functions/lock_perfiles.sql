@@ -1,8 +1,8 @@
--- Locks the profiles of a write: the caller's profile, which is only read, and the profiles that
--- are written.
+-- Locks the caller's profile and the profiles that the write concerns. begin_write describes which
+-- profiles a write concerns.
 --
--- Takes the id of the caller's profile, and the ids of the profiles to be written, in any order.
--- Null elements are ignored.
+-- Takes in `p_propio` the id of the caller's profile, and in `p_escritos` the ids of the profiles
+-- that the write concerns, in any order. Null elements are ignored.
 --
 -- Returns in `perfiles` the ids from `p_escritos` for which a profile exists. Returns in
 -- `es_administrador` whether the caller's profile is an administrator's.
@@ -12,9 +12,9 @@
 -- ascending id, so that two writes to the same profiles do not deadlock. Foreign-key checks wait
 -- for neither kind of lock.
 --
--- Nearly every write changes one profile. The statements for one profile compare with `=`, and
--- PostgreSQL keeps the plans of such statements (see README.md). lock_varios_perfiles locks several
--- profiles.
+-- Nearly every write concerns one profile. The statements for one profile compare with `=`, so that
+-- PostgreSQL keeps their plans (see README.md). For several profiles the function calls
+-- lock_varios_perfiles.
 create or replace function lock_perfiles(
   p_propio integer,
   p_escritos integer[],
@@ -29,6 +29,7 @@ declare
   v_id integer;
   v_locked record;
 begin
+  -- If any element differs from the first one, the array contains several profiles.
   if v_escrito <> any(v_escritos) then
     v_locked := lock_varios_perfiles(p_propio, v_escritos);
     perfiles := v_locked.perfiles;

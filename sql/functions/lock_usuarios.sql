@@ -1,8 +1,9 @@
--- Acquires the advisory lock of a transaction that adds or removes a user, or changes a user's
--- name, email, profile or status. The lock is exclusive: while a transaction holds it, no other
--- transaction can hold it or share_usuarios. It is held until the transaction ends.
+-- Acquires the advisory lock that a transaction needs before it adds or removes a user, or changes
+-- a user's name, email, profile or status. The lock is exclusive: while a transaction holds it,
+-- every other transaction that calls lock_usuarios or share_usuarios waits. It is held until the
+-- transaction ends.
 --
--- Without it, two transactions that exchange the names or the emails of two users would deadlock in
+-- Without it, two transactions that exchange the names or the emails of two users could deadlock in
 -- the unique indexes. ensure_administrador also depends on it: no other transaction activates a
 -- user, or gives a user another profile, meanwhile.
 create or replace function lock_usuarios() returns void

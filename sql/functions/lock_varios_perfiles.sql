@@ -1,7 +1,8 @@
--- Does the same as lock_perfiles, which calls it if a write changes several profiles.
+-- Does the same as lock_perfiles, which calls it if a write concerns several profiles. `p_escritos`
+-- contains no null.
 --
--- The statements take an array, so PostgreSQL would plan them again at every call. That would take
--- longer than the locks. `force_generic_plan` makes PostgreSQL keep their plans.
+-- The statements compare with an array, so PostgreSQL would plan them again at every call, and that
+-- would take longer than locking the rows. `force_generic_plan` makes PostgreSQL keep their plans.
 create or replace function lock_varios_perfiles(
   p_propio integer,
   p_escritos integer[],

@@ -7,8 +7,8 @@
 -- be a megabyte long.
 --
 -- `materialized` makes PostgreSQL compute the flags of a record once, and not again for each
--- expression that uses them. The result is built as json and converted to jsonb at the end, because
--- every level of nested jsonb would copy the levels inside it.
+-- expression that uses them. The result is built as json and converted to jsonb once, at the end.
+-- Building it as jsonb would copy the inner values again at each level of nesting.
 create or replace function permisos_changes(p_antes permisos_perfil[], p_ahora permisos_perfil[])
 returns jsonb
 language plpgsql stable

@@ -2,7 +2,7 @@
 -- begin_write). Raises LL403 if one of the profiles holds something that the limiting profile does
 -- not hold. If `p_limite` is null, the write has no limit, and nothing is raised.
 --
--- Acquires no locks: begin_write has locked all of these profiles before.
+-- Acquires no locks, because begin_write has locked all of these profiles before.
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql
 as $$

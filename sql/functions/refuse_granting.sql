@@ -3,7 +3,7 @@
 -- records grants something that the limiting profile does not hold. If `p_limite` is null, the
 -- write has no limit, and nothing is raised.
 --
--- Acquires no locks: begin_write has locked the limiting profile before.
+-- Acquires no locks, because begin_write has locked the limiting profile before.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$

@@ -1,10 +1,12 @@
--- Takes the id of a user, null for a new one, and an email. Raises the unique violation of `strCorreo`
--- if another user has the email.
+-- Takes the id of a user, which is null for a new user, and an email. Raises the unique violation
+-- of `strCorreo` if another user has the email.
 --
--- Acquires no locks. A write that changes an email holds lock_usuarios before it calls this function.
+-- Acquires no locks. A write that changes an email holds lock_usuarios before it calls this
+-- function.
 --
--- A write that repeats both the name and the email of another user would otherwise fail with the index
--- that PostgreSQL happens to check first. The contract (section 7) names the email.
+-- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
+-- would report the index that it happens to check first. In this case the contract (section 7)
+-- requires the error for the email.
 create or replace function refuse_taken_correo(p_id integer, p_correo text) returns void
 language plpgsql
 as $$

@@ -2,8 +2,8 @@
 -- user, and `p_ahora` for a deleted one. Returns the changes for the audit line, as README.md
 -- describes them.
 --
--- The result is logged. So it contains only the names of the fields that differ, and not their
--- values, for the password, the email, the phone number and the image.
+-- The result is logged. So for the password, the email, the phone number and the image it contains
+-- only the name of a field that differs, and not its values.
 create or replace function usuario_changes(p_antes jsonb, p_ahora jsonb) returns jsonb
 language sql stable
 as $$

@@ -8,7 +8,7 @@
 -- module's row, and with begin_write every profile that has a record for the module.
 --
 -- Raises what begin_write raises. Raises LL403 if one of these profiles holds more than the
--- caller's profile.
+-- caller's profile, also for a system module.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

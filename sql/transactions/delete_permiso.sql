@@ -1,7 +1,8 @@
 -- Removes one permission record. An unknown id changes nothing.
 --
--- Takes the id of the record. `p_actor` is described in begin_write. Returns {changes}. Has the
--- locks and the errors of begin_write_permiso.
+-- Takes the id of the record. `p_actor` is described in begin_write. Returns {changes}.
+--
+-- Acquires the locks of begin_write_permiso, and raises what that function raises.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -3,8 +3,8 @@
 -- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior,
 -- changes}. `imagenAnterior` is the name of the hosted image that the user had, or null.
 --
--- Acquires lock_usuarios, because it removes a user. Has the other locks and the errors of
--- begin_write_usuario.
+-- Acquires lock_usuarios, because it removes a user. Also acquires the locks of
+-- begin_write_usuario, and raises what that function raises.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -2,9 +2,9 @@
 --
 -- Takes the caller as described in begin_write. Returns {}.
 --
--- Locks the caller's row with `for no key update`, and then as begin_write does, with `for share`.
--- If it began with `for share`, two logouts of the same user could both hold that lock, and would
--- deadlock at the update.
+-- Locks the caller's row with `for no key update` before it calls begin_write, which locks it with
+-- `for share`. If only begin_write locked the row, two logouts of the same user could both hold the
+-- shared lock, and would deadlock at the update.
 --
 -- Raises what begin_write raises.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb

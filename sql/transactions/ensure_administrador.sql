@@ -6,9 +6,9 @@
 -- Takes {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. A user who exists already
 -- keeps the stored email.
 --
--- Returns {ensured: false} if there is an active administrator, and else {ensured: true, perfil,
--- usuario}. `perfil` and `usuario` are {id, changes} of the records that were written. `perfil` is
--- null if the profile existed already.
+-- Returns {ensured: false} if there is an active administrator. Otherwise returns {ensured: true,
+-- perfil, usuario}. `perfil` and `usuario` are {id, changes} of the records that were written.
+-- `perfil` is null if the profile existed already.
 --
 -- Acquires lock_administrador, because several replicas may start together. Acquires lock_usuarios,
 -- so that nobody activates another administrator meanwhile. Acquires share_modulos, because a new
@@ -23,11 +23,11 @@ declare
   v_nombre text := p_usuario ->> 'strNombreUsuario';
   v_hash text := p_usuario ->> 'strPwd';
   v_correo text := p_usuario ->> 'strCorreo';
-  v_usuario integer;
-  v_perfil integer;
-  v_nuevo jsonb;
-  v_antes jsonb;
-  v_ahora jsonb;
+  v_id_usuario integer;
+  v_id_perfil integer;
+  v_perfil_nuevo jsonb;
+  v_usuario_antes jsonb;
+  v_usuario_ahora jsonb;
 begin
   perform lock_administrador();
   perform lock_usuarios();
@@ -51,17 +51,17 @@ begin
   end if;
 
   perform share_modulos();
-  select id into v_usuario
+  select id into v_id_usuario
   from usuario
   where "strNombreUsuario" = v_nombre
   for no key update;
-  select usuario_data(usuario) into v_antes
+  select usuario_data(usuario) into v_usuario_antes
   from usuario
-  where id = v_usuario;
+  where id = v_id_usuario;
 
   -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
   -- could add one with the name ADMINISTRADOR, and the user would get its permissions.
-  select id into v_perfil
+  select id into v_id_perfil
   from perfil
   where "bitAdministrador"
   order by id
@@ -71,32 +71,33 @@ begin
     insert into perfil ("strNombrePerfil", "bitAdministrador")
     values ('ADMINISTRADOR', true)
     returning id, perfil_data(perfil)
-    into v_perfil, v_nuevo;
-    perform grant_all_modulos(v_perfil);
+    into v_id_perfil, v_perfil_nuevo;
+    perform grant_all_modulos(v_id_perfil);
   end if;
 
-  if v_usuario is null then
+  if v_id_usuario is null then
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    values (v_nombre, v_perfil, v_hash, v_correo)
-    returning usuario_data(usuario) into v_ahora;
+    values (v_nombre, v_id_perfil, v_hash, v_correo)
+    returning usuario_data(usuario) into v_usuario_ahora;
   else
     update usuario
     set
-      "idPerfil" = v_perfil,
+      "idPerfil" = v_id_perfil,
       "strPwd" = v_hash,
       "idEstadoUsuario" = true,
       "versionSesion" = "versionSesion" + 1
-    where id = v_usuario
-    returning usuario_data(usuario) into v_ahora;
+    where id = v_id_usuario
+    returning usuario_data(usuario) into v_usuario_ahora;
   end if;
+
   return jsonb_build_object(
     'ensured', true,
-    'perfil', case when v_nuevo is not null then
-      jsonb_build_object('id', v_perfil, 'changes', perfil_changes(null, v_nuevo))
+    'perfil', case when v_perfil_nuevo is not null then
+      jsonb_build_object('id', v_id_perfil, 'changes', perfil_changes(null, v_perfil_nuevo))
     end,
     'usuario', jsonb_build_object(
-      'id', v_ahora -> 'id',
-      'changes', usuario_changes(v_antes, v_ahora)
+      'id', v_usuario_ahora -> 'id',
+      'changes', usuario_changes(v_usuario_antes, v_usuario_ahora)
     )
   );
 end

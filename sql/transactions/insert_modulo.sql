@@ -1,14 +1,15 @@
 -- Adds a module.
 --
--- Takes {strNombreModulo, semejante}. `semejante` is the name in a form that is the same for all
--- names that look alike. `p_actor` is described in begin_write. Returns {data, changes}; `data` is
--- the new module.
+-- Takes {strNombreModulo, semejante}. `semejante` is the name after NFKC normalisation, without
+-- format characters, in upper case and trimmed. It is compared with the names of the system
+-- modules, so that nobody can imitate them. `p_actor` is described in begin_write. Returns {data,
+-- changes}; `data` is the new module.
 --
--- Acquires lock_nombres_de_modulo, because it gives a module a name. Then locks the caller with
+-- Acquires lock_nombres_de_modulo, because it adds a module. Then locks the caller with
 -- begin_write.
 --
 -- Raises what begin_write raises. Raises a unique violation if a module has the name already. If
--- begin_write returns a limit, raises LL403 for a name that looks like a system module's.
+-- begin_write returns a limit, raises LL403 if `semejante` is the name of a system module.
 create or replace function insert_modulo(p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

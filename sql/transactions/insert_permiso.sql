@@ -3,8 +3,8 @@
 -- Takes {idPerfil, idModulo, …flags}; a missing flag is false. `p_actor` is described in
 -- begin_write. Returns {data, changes}; `data` is the new record.
 --
--- Has the locks and the errors of begin_write_permiso. Also raises a unique violation if the
--- profile has a record for the module already.
+-- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
+-- unique violation if the profile has a record for the module already.
 create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -5,8 +5,9 @@
 -- a missing `idEstadoUsuario` is true. `p_actor` is described in begin_write. Returns {data,
 -- changes}; `data` is the new user.
 --
--- Acquires lock_usuarios, because it adds a user. Has the other locks and the errors of
--- begin_write_usuario. Also raises a unique violation if another user has the name or the email.
+-- Acquires lock_usuarios, because it adds a user. Also acquires the locks of begin_write_usuario,
+-- and raises what that function raises. Also raises a unique violation if another user has the name
+-- or the email.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -3,14 +3,14 @@
 -- Takes the id of the module, and a record as insert_modulo does. `p_actor` is described in
 -- begin_write. Returns {data, changes}; `data` is the module, or null if the id is unknown.
 --
--- Acquires lock_nombres_de_modulo, because it gives a module a name. Acquires lock_modulos, so that
+-- Acquires lock_nombres_de_modulo and lock_modulos, because it renames a module. With lock_modulos,
 -- no profile gets a record for the module meanwhile. Then locks the module's row, and with
 -- begin_write every profile that has a record for the module.
 --
 -- Raises what begin_write raises. Raises a unique violation if another module has the name. If
 -- begin_write returns a limit and the name changes, raises LL403 in each of these cases:
 -- - The module is a system module.
--- - The new name looks like a system module's.
+-- - `semejante` is the name of a system module.
 -- - A profile has a record for the module.
 create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor jsonb) returns jsonb
 language plpgsql
@@ -29,7 +29,8 @@ begin
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
-  -- The permission maps of these profiles contain the name, so their versions change.
+  -- The permission maps of these profiles contain the name. A trigger will give each of these
+  -- profiles a new `versionPermisos`, so the profiles are locked here.
   v_write := begin_write(
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor

@@ -15,7 +15,7 @@ create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor j
 language plpgsql
 as $$
 declare
-  v_ahora boolean := (p_perfil ->> 'bitAdministrador')::boolean;
+  v_administrador boolean := (p_perfil ->> 'bitAdministrador')::boolean;
   v_antes jsonb;
   v_write record;
   v_data jsonb;
@@ -27,12 +27,12 @@ begin
   end if;
 
   select perfil_data(perfil) into v_antes from perfil where id = p_id;
-  if (v_antes ->> 'bitAdministrador')::boolean <> v_ahora then
+  if (v_antes ->> 'bitAdministrador')::boolean <> v_administrador then
     if v_write.limite is not null then
       perform refuse();
     end if;
     delete from permisos_perfil where "idPerfil" = p_id;
-    if v_ahora then
+    if v_administrador then
       perform grant_all_modulos(p_id);
     end if;
   end if;
@@ -40,7 +40,7 @@ begin
   update perfil
   set
     "strNombrePerfil" = p_perfil ->> 'strNombrePerfil',
-    "bitAdministrador" = v_ahora
+    "bitAdministrador" = v_administrador
   where id = p_id
   returning perfil_data(perfil) into v_data;
   return jsonb_build_object('data', v_data, 'changes', perfil_changes(v_antes, v_data));

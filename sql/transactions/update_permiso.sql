@@ -1,11 +1,11 @@
--- Overwrites one permission record, and so may move it to another profile or module. An unknown id
--- changes nothing.
+-- Overwrites one permission record. This may move the record to another profile or module. An
+-- unknown id changes nothing.
 --
 -- Takes the id of the record, and a record as insert_permiso does. `p_actor` is described in
 -- begin_write. Returns {data, changes}; `data` is the record. Both are null if the id is unknown.
 --
--- Has the locks and the errors of begin_write_permiso. Also raises a unique violation if the
--- profile has another record for the module.
+-- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
+-- unique violation if the profile has another record for the module.
 create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

@@ -2,19 +2,20 @@
 -- stored one stays. A new password ends all sessions of the user.
 --
 -- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
--- `p_actor` is described in begin_write. Returns {data, imagenAnterior, changes}. `data` is the
--- user, or null if the id is unknown. `imagenAnterior` is the name of the hosted image that a new
--- image replaces, or null.
+-- `p_actor` is described in begin_write.
+--
+-- Returns {data, imagenAnterior, changes}. `data` is the user, or null if the id is unknown.
+-- `imagenAnterior` is the name of the hosted image that a new image replaces, or null.
 --
 -- Acquires share_usuarios if the name, the email, the profile and the status stay the same, so that
--- such writes can run at the same time. Otherwise acquires lock_usuarios. Has the other locks and
--- the errors of begin_write_usuario. Also raises a unique violation if another user has the name or
--- the email.
+-- such writes can run at the same time, unless their users have the same profile. Otherwise
+-- acquires lock_usuarios. Also acquires the locks of begin_write_usuario, and raises what that
+-- function raises. Also raises a unique violation if another user has the name or the email.
 --
--- The write chooses between the two locks before it locks the user's row. If another transaction
--- changes the user in between, the write may hold share_usuarios although it changes the name. Then
--- two writes that exchange names can deadlock, and PostgreSQL rolls one of them back. No permission
--- depends on the choice.
+-- The write chooses between share_usuarios and lock_usuarios before it locks the user's row. If
+-- another transaction changes the user in between, the write may hold share_usuarios although it
+-- changes the name. Then two writes that exchange names can deadlock, and PostgreSQL rolls one of
+-- them back. Which of the two locks is held does not matter for permissions.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
