@@ -202,8 +202,8 @@ function documentAccess(route: RouteOptions) {
     const failures = { ...REFUSALS, ...route.config?.failures }
     route.config = { ...route.config, failures }
   }
-  // Fastify adds a HEAD route to each GET route. Both have the same schema object, which was changed
-  // when the GET route was added.
+  // Fastify adds a HEAD route to each GET route. Both have the same schema object, which was
+  // changed when the GET route was added.
   if (!route.schema || route.method === 'HEAD') return
   route.schema.security = securityOf(access)
   const sentences = [route.schema.description, describeAccess(access)]

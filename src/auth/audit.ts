@@ -60,8 +60,8 @@ export function auditWrites(app: FastifyInstance) {
     if (isRead(request)) return done(null, payload)
     const { changes, ...answer } = payload as WriteAnswer
     request.answeredId = answer.data?.id ?? answer.user?.id ?? null
-    // If the answer cannot be serialized, this hook runs again for the body of the failure. The write
-    // has been carried out all the same, so its changes are kept.
+    // If the answer cannot be serialized, this hook runs again for the body of the failure. The
+    // write has been carried out all the same, so its changes are kept.
     if (changes) request.changes = changes
     done(null, answer)
   })
@@ -120,8 +120,8 @@ function findTarget(request: FastifyRequest) {
   // The first parameter in the path of a write is the id of the record.
   const [pathId] = Object.values(request.params as object)
   const sentId: unknown = pathId ?? config.target?.(request)
-  // If the request was refused before its body was validated, the id may be any JSON value. `Number`
-  // throws for some objects and for deeply nested arrays.
+  // If the request was refused before its body was validated, the id may be any JSON value.
+  // `Number` throws for some objects and for deeply nested arrays.
   if (typeof sentId === 'object') return null
   return Number(sentId) || null
 }

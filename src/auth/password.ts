@@ -56,8 +56,9 @@ export function startPasswords(): Passwords {
     return opened
   }
 
-  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has closed
-  // the connection before a thread is free. Piscina ends the thread of a task that is aborted.
+  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
+  // closed the connection before a thread is free. Piscina ends the thread of a task that is
+  // aborted.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

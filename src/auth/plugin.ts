@@ -58,14 +58,14 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
         namespace: 'previous',
         verify,
       })
-      // @fastify/jwt adds this verifier under the name of the namespace, which its types do not know.
+      // @fastify/jwt adds this verifier under the name of the namespace. Its types lack the name.
       const { previous } = app.jwt as unknown as { previous: JWT }
       verifiers.push(previous)
     }
 
     /**
-     * Checks the signature, the expiry and the payload of a token. Returns the payload, or undefined
-     * if one of the checks fails.
+     * Checks the signature, the expiry and the payload of a token. Returns the payload, or
+     * undefined if one of the checks fails.
      */
     function checkToken(token: string): VerifiedToken | undefined {
       for (const verifier of verifiers) {

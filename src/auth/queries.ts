@@ -38,8 +38,8 @@ export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
 
 /**
  * Finds the sessions for several look-ups in one statement and returns them in the same order. An
- * element is undefined if the user is inactive or deleted, or the session has ended. Throws an error
- * on a standby, which may have old data.
+ * element is undefined if the user is inactive or deleted, or the session has ended. Throws an
+ * error on a standby, which may have old data.
  *
  * The permission is not looked up for administrators and for callers who load their own permission
  * map, because they need none. `permitido` is false for them.

@@ -70,8 +70,9 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Attempts are counted by the address of the client. If the client has reset its connection, the
-    // address is unknown, and the client does not wait for an answer. So its request is refused.
+    // Attempts are counted by the address of the client. If the client has reset its connection,
+    // the address is unknown, and the client does not wait for an answer. So its request is
+    // refused.
     onRequest: async ({ ip }) => {
       if (!ip) throw new Failure('unreadable')
     },

@@ -142,7 +142,9 @@ function failure(status: number, message: string) {
   return Response.json({ error: { message } }, { status })
 }
 
-/** Returns the answer that refuses a wrong key or signature. Returns undefined if both are correct. */
+/**
+ * Returns the answer that refuses a wrong key or signature. Returns undefined if both are correct.
+ */
 function refusal(form: Form) {
   const { file, cloud_name, resource_type, api_key, signature, ...signed } = form
   const toSign = Object.entries(signed)

@@ -30,7 +30,9 @@ const ADMIN = {
 }
 const SAMPLE_USERS = ['supervisora', 'consulta']
 
-/** Returns a function for `.catch()`. It adds the hint to the message and throws the error again. */
+/**
+ * Returns a function for `.catch()`. It adds the hint to the message and throws the error again.
+ */
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
 }
@@ -94,8 +96,8 @@ administrator     ${logins.administrator}
 sample users      ${logins.sampleUsers}
 captcha token     any text (rechazar is refused)
 
-The service reads the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET, CAPTCHA_*,
-CLOUDINARY_URL and ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
+The service reads the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET,
+CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
 `)
 }
 

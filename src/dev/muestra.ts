@@ -91,8 +91,8 @@ async function insertExampleRows(sql: postgres.TransactionSql) {
 }
 
 /**
- * Makes the ids of new rows follow the highest id of each table. Lists begin with the highest id, so
- * new rows come first.
+ * Makes the ids of new rows follow the highest id of each table. Lists begin with the highest id,
+ * so new rows come first.
  */
 async function raiseSequences(sql: postgres.TransactionSql) {
   for (const table of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {

@@ -185,8 +185,8 @@ function reasonsIn(log: string) {
 /** Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. */
 export function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
-  // This process writes nothing to the shell's input. When this process ends, the input is closed, and
-  // `read` returns.
+  // This process writes nothing to the shell's input. When this process ends, the input is closed,
+  // and `read` returns.
   const script = `read -r line; kill -QUIT ${child.pid}`
   const shell = spawn('/bin/sh', ['-c', script], { detached: true })
   child.once('exit', () => shell.kill('SIGKILL'))

@@ -8,8 +8,8 @@ import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
-  // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII and
-  // Spanish letters only, so the text is converted in the same way as the names.
+  // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
+  // and Spanish letters only, so the text is converted in the same way as the names.
   const text = search?.toUpperCase()
   const nombre = sql`"strNombreModulo"`
   return findPage<Modulo>(sql, page, {
@@ -51,8 +51,8 @@ export async function insertModulo(
 
 /**
  * Renames a module and returns it with the changes. If the id is unknown, `data` is null. Throws
- * what insertModulo throws. `forbidden` also means that an actor who is not an administrator renames
- * a system module, or a module that has permission records.
+ * what insertModulo throws. `forbidden` also means that an actor who is not an administrator
+ * renames a system module, or a module that has permission records.
  */
 export async function updateModulo(
   sql: Sql,
@@ -70,8 +70,8 @@ export async function updateModulo(
 
 /**
  * Removes a module with its permission records, and returns the changes. Throws the Failure
- * `conflict` if the module is a system module. Throws `forbidden` if a profile that has a record for
- * the module holds more than the actor's profile.
+ * `conflict` if the module is a system module. Throws `forbidden` if a profile that has a record
+ * for the module holds more than the actor's profile.
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { deleted: boolean; changes: Changes } }]>`

@@ -41,8 +41,8 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   const reads = new Map<string, Promise<Mapa>>()
 
   /**
-   * Reads a map and caches it. One statement reads the map and its version, so they belong together.
-   * The version may be newer than the one that was requested.
+   * Reads a map and caches it. One statement reads the map and its version, so they belong
+   * together. The version may be newer than the one that was requested.
    */
   async function read(idPerfil: number): Promise<Mapa> {
     const found = await findMapaDePermisos(sql, idPerfil)

@@ -43,7 +43,8 @@ export async function findMapaDePermisos(
   const entries: [string, PermisosAccion][] = []
   for (const { version: _, ...accion } of rows) {
     const { nombreModulo } = accion
-    // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
+    // If the profile has no records, the statement returns one row, in which `nombreModulo` is
+    // null.
     if (nombreModulo !== null) entries.push([nombreModulo, accion])
   }
   return {

@@ -138,8 +138,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       if (version !== null) {
         const etag = `"${version}"`
         reply.header('etag', etag)
-        // The header may contain several tags. A proxy that compresses answers may have turned the tag
-        // into a weak one, W/"…".
+        // The header may contain several tags. A proxy that compresses answers may have turned the
+        // tag into a weak one, W/"…".
         const isCurrent = headers['if-none-match']?.includes(etag)
         if (isCurrent) return reply.code(304).send(undefined)
       }

@@ -139,8 +139,8 @@ export type Entrada = StaticDecode<typeof Entrada>
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
 /**
- * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many entries
- * with all five flags.
+ * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many
+ * entries with all five flags.
  */
 const MAX_ENTRADAS = 10_000
 

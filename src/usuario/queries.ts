@@ -113,8 +113,8 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 
 /**
  * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
- * name is taken, or if the profile is unknown. Throws `forbidden` if the profile holds more than the
- * actor's profile.
+ * name is taken, or if the profile is unknown. Throws `forbidden` if the profile holds more than
+ * the actor's profile.
  */
 export async function insertUsuario(
   sql: Sql,

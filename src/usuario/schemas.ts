@@ -109,8 +109,8 @@ const PasswordNuevo = decoded(
 
 /**
  * The part of a data URI before the data. The image SDK examines at most 120 characters of this
- * part, so the expression accepts fewer. If the SDK did not recognise a text as a data URI, it would
- * open the file or the address that the text names.
+ * part, so the expression accepts fewer. If the SDK did not recognise a text as a data URI, it
+ * would open the file or the address that the text names.
  */
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
@@ -144,8 +144,8 @@ const Imagen = decoded(
 )
 
 /**
- * Returns whether the text is base64. The text may have line breaks, and the padding may be missing,
- * because the image host accepts both.
+ * Returns whether the text is base64. The text may have line breaks, and the padding may be
+ * missing, because the image host accepts both.
  */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
