@@ -50,9 +50,9 @@ declare module 'fastify' {
 }
 
 /**
- * Verifies the token of every request that needs a session. Sets `request.sharer`, so that the
- * request counts towards its user's share of the service (see http/turns.ts). Throws the Failure
- * `unauthenticated` for a request without a valid token.
+ * Adds a hook that verifies the token of every request that needs a session. The hook sets
+ * `request.sharer`, so that the request counts towards its user's share of the service (see
+ * http/turns.ts). It throws the Failure `unauthenticated` if the request has no valid token.
  */
 export function identifyCallers(app: FastifyInstance) {
   app.decorateRequest('token', null)
@@ -92,13 +92,17 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     const permission = permissionOf(access)
     request.caller = callerOf(sesion, { ...permission, enforced: isEnforced })
 
-    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
-    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden(permission)
+    if (isForgeable(request, config.CORS_ORIGIN)) {
+      throw forbidden({ origin: 'CORS_ORIGIN' })
+    }
+    if (isEnforced && !isAllowed(request, access, sesion)) {
+      throw forbidden(permission)
+    }
   })
 
   /**
-   * Finds the session for the request's token, and whether it has the permission that the route
-   * needs.
+   * Finds the session for the request's token, and whether its profile has the permission that the
+   * route needs. Returns undefined if the session has ended.
    */
   async function findSesionOf(request: FastifyRequest, access: Access) {
     const { token } = request
@@ -115,17 +119,27 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
 
 const NO_PERMISSION = { modulo: null, accion: null }
 
-/** Returns the permission that a route needs. */
+/** Returns the permission that a route needs. Both of its keys are null if the route needs none. */
 function permissionOf(access: Access) {
   if (typeof access === 'string') return NO_PERMISSION
   const { modulo, accion } = access
   return { modulo, accion }
 }
 
-/** Returns one object with the session and what the endpoint needs. */
-function callerOf(sesion: Sesion, needs: Pick<Caller, 'modulo' | 'accion' | 'enforced'>): Caller {
-  const { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos } = sesion
-  return { id, ver, nombre, idPerfil, perfil, administrador, versionPermisos, ...needs }
+type Needs = Pick<Caller, 'modulo' | 'accion' | 'enforced'>
+
+/** Returns the caller of an endpoint: the user of the session, and what the endpoint needs. */
+function callerOf(sesion: Sesion, needs: Needs): Caller {
+  return {
+    id: sesion.id,
+    ver: sesion.ver,
+    nombre: sesion.nombre,
+    idPerfil: sesion.idPerfil,
+    perfil: sesion.perfil,
+    administrador: sesion.administrador,
+    versionPermisos: sesion.versionPermisos,
+    ...needs,
+  }
 }
 
 /**
@@ -141,10 +155,12 @@ function versionOf(request: FastifyRequest) {
 }
 
 /** Returns a path parameter as a number, which may be NaN. */
-function pathNumber({ params }: FastifyRequest, name: string) {
-  return Number((params as Record<string, string>)[name])
+function pathNumber(request: FastifyRequest, name: string) {
+  const params = request.params as Record<string, string>
+  return Number(params[name])
 }
 
+/** Returns whether the session has what the route needs. */
 function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
   if (typeof access === 'string') return true
   if (sesion.administrador || sesion.permitido) return true
@@ -154,19 +170,18 @@ function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
 }
 
 /**
- * Returns whether a page of another site may have made the caller's browser send this request. That
- * is possible for a write with the cookie as its only credential. The browser marks such a request
- * with the header Sec-Fetch-Site. Pages of the origins in CORS_ORIGIN are trusted.
+ * Returns whether a page of another site may have made the caller's browser send this request.
+ *
+ * Another site can forge a write if the cookie is the only credential of the request. The browser
+ * sends the header `Sec-Fetch-Site: cross-site` with a request that a page of another site has
+ * caused. Pages of the origins in CORS_ORIGIN are trusted.
  */
 function isForgeable(request: FastifyRequest, origins: string[]) {
   const { method, headers } = request
-  return (
-    headers['sec-fetch-site'] === 'cross-site' &&
-    method !== 'GET' &&
-    method !== 'HEAD' &&
-    !bearerToken(request) &&
-    !origins.includes(headers.origin ?? '')
-  )
+  const isRead = method === 'GET' || method === 'HEAD'
+  const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
+  const isTrusted = origins.includes(headers.origin ?? '')
+  return isCrossSite && !isRead && !isTrusted && !bearerToken(request)
 }
 
 const REFUSALS = {
@@ -176,19 +191,23 @@ const REFUSALS = {
 
 /**
  * Adds to a route the failures, the security requirements and the description that follow from its
- * `config.access`. Throws an error that names the route if it declares none.
+ * `config.access`. Throws an error that names the route if the route declares no access.
  */
 function documentAccess(route: RouteOptions) {
   const access = route.config?.access
-  if (access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
-  if (access !== 'public') {
-    route.config = { ...route.config, failures: { ...REFUSALS, ...route.config?.failures } }
+  if (access === undefined) {
+    throw new Error(`${route.method} ${route.url} declares no access`)
   }
-  // A HEAD route has the same schema object as its GET route, and that was changed before.
+  if (access !== 'public') {
+    const failures = { ...REFUSALS, ...route.config?.failures }
+    route.config = { ...route.config, failures }
+  }
+  // Fastify adds a HEAD route to each GET route. Both have the same schema object, which was
+  // changed when the GET route was added.
   if (!route.schema || route.method === 'HEAD') return
   route.schema.security = securityOf(access)
-  const text = describeAccess(access)
-  route.schema.description = [route.schema.description, text].filter(Boolean).join(' ')
+  const sentences = [route.schema.description, describeAccess(access)]
+  route.schema.description = sentences.filter(Boolean).join(' ')
 }
 
 /**
@@ -207,6 +226,7 @@ function securityOf(access: Access) {
 function describeAccess(access: Access) {
   if (access === 'public') return 'No necesita sesión.'
   if (access === 'session') return 'Necesita una sesión.'
-  const exception = access.unlessOwn ? `, salvo para el ${access.unlessOwn} propio` : ''
-  return `Necesita ${access.modulo} ${access.accion}${exception}.`
+  const { modulo, accion, unlessOwn } = access
+  const exception = unlessOwn ? `, salvo para el ${unlessOwn} propio` : ''
+  return `Necesita ${modulo} ${accion}${exception}.`
 }

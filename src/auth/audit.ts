@@ -60,11 +60,13 @@ export function auditWrites(app: FastifyInstance) {
     if (isRead(request)) return done(null, payload)
     const { changes, ...answer } = payload as WriteAnswer
     request.answeredId = answer.data?.id ?? answer.user?.id ?? null
-    request.changes ??= changes ?? null
+    // If the answer cannot be serialized, this hook runs again for the body of the failure. The
+    // write has been carried out all the same, so its changes are kept.
+    if (changes) request.changes = changes
     done(null, answer)
   })
 
-  // `onSend` runs even if the client has closed the connection. `onResponse` would not.
+  // Fastify runs `onSend` even if the client has closed the connection, but not `onResponse`.
   app.addHook('onSend', (request, reply, _payload, done) => {
     const outcome = request.failure?.code ?? 'done'
     if (isRead(request) && outcome !== 'forbidden') return done()
@@ -87,7 +89,9 @@ export function auditWrites(app: FastifyInstance) {
   })
 }
 
-const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+function isRead({ method }: FastifyRequest) {
+  return method === 'GET' || method === 'HEAD'
+}
 
 /**
  * Returns the caller, or the user name in the body of a login. Returns null if neither is known.
@@ -98,22 +102,26 @@ function describeCaller(request: FastifyRequest) {
     const { id, nombre, idPerfil, perfil } = caller
     return { id, nombre, idPerfil, perfil }
   }
-  return request.loginName === null ? null : { nombre: request.loginName }
+  const nombre = request.loginName
+  return nombre === null ? null : { nombre }
 }
 
+/** Returns the details of the request's failure. They are empty if it has none. */
 function detailsOf({ failure, routeOptions }: FastifyRequest): FailureDetails {
   if (failure instanceof AuditedFailure) return failure.details
-  const isInvalid = failure?.code === 'invalid'
-  return { reason: isInvalid ? routeOptions.config.invalidReason : undefined }
+  if (failure?.code !== 'invalid') return {}
+  return { reason: routeOptions.config.invalidReason }
 }
 
 /** Returns the id of the record that a request writes. Returns null if it is unknown. */
 function findTarget(request: FastifyRequest) {
   if (request.answeredId !== null) return request.answeredId
+  const { config } = request.routeOptions
   // The first parameter in the path of a write is the id of the record.
   const [pathId] = Object.values(request.params as object)
-  const sentId: unknown = pathId ?? request.routeOptions.config.target?.(request)
-  // The body is not checked yet if the request was refused. Converting a deeply nested list throws.
+  const sentId: unknown = pathId ?? config.target?.(request)
+  // If the request was refused before its body was validated, the id may be any JSON value.
+  // `Number` throws for some objects and for deeply nested arrays.
   if (typeof sentId === 'object') return null
   return Number(sentId) || null
 }

@@ -1,6 +1,7 @@
 /**
- * The caller in the form in which each write passes it to the database. There begin_write locks the
- * caller's row and checks again whether the caller may write (sql/functions/begin_write.sql).
+ * The caller in the form in which each write passes it to the database. In the database,
+ * begin_write locks the caller's row and checks again whether the caller may write
+ * (sql/functions/begin_write.sql).
  */
 export interface Actor {
   /** The id of the user. */

@@ -20,26 +20,41 @@ const MAX_ANSWER_BYTES = 64 * 1024
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
   return async (token, remoteip) => {
-    // node-fetch is loaded at the first login, so that the service starts faster.
-    const { default: fetch } = await import('node-fetch')
-    const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
-    const answer = await fetch(CAPTCHA_VERIFY_URL, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-      signal: AbortSignal.timeout(TIMEOUT),
-      size: MAX_ANSWER_BYTES,
-      redirect: 'error',
+    const form = {
+      secret: CAPTCHA_SECRET,
+      response: token,
+      remoteip,
+    }
+    const { ok, body } = await post(CAPTCHA_VERIFY_URL, form).catch((cause) => {
+      throw unavailable(cause)
     })
-      .then(async (response) => ({ ok: response.ok, body: await response.json() }))
-      .catch((cause) => {
-        throw unavailable(cause)
-      })
-
-    const body = answer.body as { success?: unknown } | null
     if (body?.success === false) return false
-    if (body?.success === true && answer.ok) return true
+    if (body?.success === true && ok) return true
     throw unavailable()
   }
 }
 
-const unavailable = (cause?: unknown) => new Failure('unavailable', undefined, { cause })
+/**
+ * Sends the form. Returns whether the status of the answer is a success (2xx), and the body. Throws
+ * an error if there is no answer in time or its body is not JSON.
+ */
+async function post(url: string, form: Record<string, string>) {
+  // node-fetch is loaded at the first login, so that the service starts faster.
+  const { default: fetch } = await import('node-fetch')
+  const response = await fetch(url, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    signal: AbortSignal.timeout(TIMEOUT),
+    size: MAX_ANSWER_BYTES,
+    redirect: 'error',
+  })
+  const body = await response.json()
+  return {
+    ok: response.ok,
+    body: body as { success?: unknown } | null,
+  }
+}
+
+function unavailable(cause?: unknown) {
+  return new Failure('unavailable', undefined, { cause })
+}

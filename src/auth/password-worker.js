@@ -21,5 +21,6 @@ try {
  * @param {HashTask} task
  */
 export default function work({ plain, hash }) {
-  return hash === undefined ? hashSync(plain, ROUNDS) : compareSync(plain, hash)
+  if (hash === undefined) return hashSync(plain, ROUNDS)
+  return compareSync(plain, hash)
 }

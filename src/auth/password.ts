@@ -4,8 +4,10 @@ import type { Piscina } from 'piscina'
 import { Failure } from '../http/failures.js'
 import type { HashTask } from './password-worker.js'
 
-/** The connection of a client that waits. Once it is closed, the password is not compared. */
-type Client = { destroyed: boolean }
+/** The connection of a client. If it is closed before a thread is free, nothing is compared. */
+export interface Client {
+  destroyed: boolean
+}
 
 /** Hashes and compares passwords in threads of their own. */
 export interface Passwords {
@@ -43,14 +45,20 @@ export function startPasswords(): Passwords {
   /** Opens the pool of threads at the first task, so that the service starts faster. */
   function openPool() {
     opened ??= import('piscina').then(({ Piscina }) => {
-      const filename = new URL('./password-worker.js', import.meta.url).href
-      return new Piscina({ filename, minThreads: 0, maxThreads, idleTimeout: 60_000 })
+      const worker = new URL('./password-worker.js', import.meta.url)
+      return new Piscina({
+        filename: worker.href,
+        minThreads: 0,
+        maxThreads,
+        idleTimeout: 60_000,
+      })
     })
     return opened
   }
 
-  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has gone
-  // before a thread is free. Aborting a task in Piscina would end the thread that works on it.
+  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
+  // closed the connection before a thread is free. Piscina ends the thread of a task that is
+  // aborted.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

@@ -30,8 +30,8 @@ declare module '@fastify/jwt' {
 
 /**
  * How many verified tokens are remembered. A page sends the same token with each request, and
- * verifying it again takes a tenth of the time of a short request. Whether the session still exists
- * is not remembered: auth/access.ts looks it up for each request.
+ * verifying it each time would take a tenth of the processor time of a short request. Whether the
+ * session still exists is not remembered: auth/access.ts looks it up for each request.
  */
 const MAX_VERIFIED = 1000
 
@@ -40,8 +40,8 @@ const verify = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 /**
  * Adds `app.jwt`, which signs tokens, and `request.verifyToken`. Tokens must be signed with HS256
- * and have an expiry date (`exp`). JWT_SECRET_PREVIOUS is the old secret while the operator
- * replaces it: tokens are still verified with it, but new ones are not signed with it.
+ * and have an expiry date (`exp`). While the operator replaces JWT_SECRET, JWT_SECRET_PREVIOUS is
+ * the old secret: it still verifies tokens, but new tokens are not signed with it.
  */
 export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
   async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {
@@ -53,16 +53,25 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
     })
     const verifiers = [app.jwt]
     if (JWT_SECRET_PREVIOUS) {
-      await app.register(jwt, { secret: JWT_SECRET_PREVIOUS, namespace: 'previous', verify })
-      verifiers.push((app.jwt as unknown as { previous: JWT }).previous)
+      await app.register(jwt, {
+        secret: JWT_SECRET_PREVIOUS,
+        namespace: 'previous',
+        verify,
+      })
+      // @fastify/jwt adds this verifier under the name of the namespace. Its types lack the name.
+      const { previous } = app.jwt as unknown as { previous: JWT }
+      verifiers.push(previous)
     }
 
-    /** Verifies a token that is not remembered. */
-    function verifyAnew(token: string): VerifiedToken | undefined {
+    /**
+     * Checks the signature, the expiry and the payload of a token. Returns the payload, or
+     * undefined if one of the checks fails.
+     */
+    function checkToken(token: string): VerifiedToken | undefined {
       for (const verifier of verifiers) {
         try {
           const payload = verifier.verify<object>(token)
-          return isVerifiedToken.Check(payload) ? payload : undefined
+          return payloads.Check(payload) ? payload : undefined
         } catch {
           // The token may be signed with the previous secret, which is tried next.
         }
@@ -70,6 +79,7 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       return undefined
     }
 
+    /** The payloads of verified tokens, by token. They may have expired since. */
     const remembered = new LRUCache<string, VerifiedToken>({ max: MAX_VERIFIED })
 
     app.decorateRequest('verifyToken', function (this: FastifyRequest) {
@@ -78,23 +88,32 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       const known = remembered.get(token)
       if (known && known.exp * 1000 > Date.now()) return known
 
-      const payload = verifyAnew(token)
+      const payload = checkToken(token)
       if (payload) remembered.set(token, payload)
       return payload
     })
   },
 )
 
-/** The payload of a verified token. `exp` is when it expires, in seconds since 1970. */
-const VerifiedToken = Type.Intersect([Token, Type.Object({ exp: Type.Number() })])
+/** The payload of a verified token. `exp` is when the token expires, in seconds since 1970. */
+const VerifiedToken = Type.Intersect([
+  Token,
+  Type.Object({
+    exp: Type.Number(),
+  }),
+])
 type VerifiedToken = Static<typeof VerifiedToken>
 
-const isVerifiedToken = TypeCompiler.Compile(VerifiedToken)
+/** Checks payloads against the schema. */
+const payloads = TypeCompiler.Compile(VerifiedToken)
 
 /**
- * Returns the token in a Bearer header. Returns undefined if there is no such header. A malformed
- * token is returned too, because the cookie must be ignored if the header is there: another site
- * can make a browser send the cookie, but not the header.
+ * Returns the token in a Bearer header, even if it is malformed. Returns undefined if the request
+ * has no such header.
+ *
+ * A request with a Bearer header is never identified by its cookie. Otherwise isForgeable in
+ * auth/access.ts could not rely on the header: another site can make a browser send the cookie, but
+ * not the header.
  */
 export function bearerToken({ headers }: FastifyRequest) {
   const { authorization = '' } = headers

@@ -8,7 +8,7 @@ import type { Credenciales, Lookup, Sesion } from './schemas.js'
  * Throws an error on a standby, which may have old data.
  */
 export async function findCredenciales(sql: Sql, nombre: string) {
-  // The comparison of the folded names lets PostgreSQL use the index on them.
+  // The index is on the folded names. The comparison of the folded names lets PostgreSQL use it.
   const [usuario] = await sql<Credenciales[]>`
     select
       id,
@@ -37,9 +37,9 @@ export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
 }
 
 /**
- * Finds the sessions for several look-ups and returns them in the same order. An element is
- * undefined if the user is inactive or deleted, or the session has ended. Throws an error on a
- * standby, which may have old data.
+ * Finds the sessions for several look-ups in one statement and returns them in the same order. An
+ * element is undefined if the user is inactive or deleted, or the session has ended. Throws an
+ * error on a standby, which may have old data.
  *
  * The permission is not looked up for administrators and for callers who load their own permission
  * map, because they need none. `permitido` is false for them.
@@ -70,13 +70,21 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
           select has_flag(permisos_perfil, accion)
           from permisos_perfil
           where permisos_perfil."idPerfil" = sesion."idPerfil"
-            and "idModulo" = (select id from modulos where "strNombreModulo" = lookup.modulo)
+            and "idModulo" = (
+              select id
+              from modulos
+              where "strNombreModulo" = lookup.modulo
+            )
         ), false)
       end as permitido,
       case
         when "versionOf" is null then null
         when "versionOf" = "idPerfil" then version
-        else (select "versionPermisos" from perfil where perfil.id = "versionOf")
+        else (
+          select "versionPermisos"
+          from perfil
+          where perfil.id = "versionOf"
+        )
       end as "versionPermisos"
     from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
       n integer,

@@ -2,15 +2,28 @@ import { isPostgresError } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
 /** The reasons for which a login is refused. */
-export type LoginReason = 'captcha' | 'missing' | 'unknown' | 'inactive' | 'password'
+export type LoginReason =
+  /** The captcha service has rejected the captcha token, or the token is missing or malformed. */
+  | 'captcha'
+  /** The name or the password is missing. */
+  | 'missing'
+  /** No user has the name. */
+  | 'unknown'
+  /** The user is inactive. */
+  | 'inactive'
+  /** The password is wrong. */
+  | 'password'
 
 /** The details of a failure that only the audit line contains, and not the answer. */
 export interface FailureDetails {
-  /** What a forbidden caller lacks: the permission, the administrator flag, or a listed origin. */
+  /**
+   * What a forbidden caller lacks: a permission, an administrator's profile, or an origin that
+   * CORS_ORIGIN lists.
+   */
   needs?: object
   /** Why a login was refused. */
   reason?: LoginReason
-  /** The id of the user with the name that was sent in a login. */
+  /** In a login, the id of the user who has the name in the body. */
   target?: number
 }
 
@@ -35,7 +48,8 @@ export const forbidden = (needs: object = { administrador: true }) =>
  * and `unauthenticated` for LL401 (sql/README.md). Rethrows every other error.
  */
 export function onRefusal(error: unknown): never {
-  if (isPostgresError(error) && error.code === 'LL403') throw forbidden()
-  if (isPostgresError(error) && error.code === 'LL401') throw new Failure('unauthenticated')
+  if (!isPostgresError(error)) throw error
+  if (error.code === 'LL403') throw forbidden()
+  if (error.code === 'LL401') throw new Failure('unauthenticated')
   throw error
 }

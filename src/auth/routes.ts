@@ -3,6 +3,7 @@ import { textConstraints, violatedConstraint } from '../http/constraints.js'
 import { Confirmation } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
+import type { Client } from './password.js'
 import { COOKIE } from './plugin.js'
 import { endSesiones, findCredenciales } from './queries.js'
 import { AuditedFailure } from './refusal.js'
@@ -19,6 +20,7 @@ const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
 /** The contract (section 7) demands this text to the letter. */
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
+const CERRADA = 'Sesión cerrada correctamente' as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
@@ -27,7 +29,12 @@ const MAX_NAME = 255
 /** The number of client addresses for which login attempts are counted. */
 const ADDRESSES = 100_000
 
-const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginRateLimit }) => {
+interface Options {
+  /** How many attempts to log in an address may make in a minute. 0 means no limit. */
+  loginRateLimit: number
+}
+
+const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
   const { sql, passwords, verifyCaptcha } = app
   await app.register(rateLimit, {
     global: false,
@@ -43,7 +50,10 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       invalidReason: 'captcha',
       // Attempts are counted before all other work, so that a flood of logins reaches neither the
       // captcha service nor the database.
-      rateLimit: loginRateLimit > 0 && { max: loginRateLimit, cache: ADDRESSES },
+      rateLimit: loginRateLimit > 0 && {
+        max: loginRateLimit,
+        cache: ADDRESSES,
+      },
       failures: {
         invalid: statusFailure(400, [SIN_CREDENCIALES]),
         unauthenticated: statusFailure(401, [SIN_USUARIO, INCORRECTOS]),
@@ -60,8 +70,9 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Attempts are counted by the address of the client. A client that has reset its connection has
-    // no address any more, and does not wait for an answer.
+    // Attempts are counted by the address of the client. If the client has reset its connection,
+    // the address is unknown, and the client does not wait for an answer. So its request is
+    // refused.
     onRequest: async ({ ip }) => {
       if (!ip) throw new Failure('unreadable')
     },
@@ -102,12 +113,12 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
       operationId: 'logout',
       summary: 'Cerrar sesión',
       description: 'Termina todas las sesiones del usuario y borra la cookie.',
-      response: { 200: Confirmation('Sesión cerrada correctamente') },
+      response: { 200: Confirmation(CERRADA) },
     },
     handler: async (request, reply) => {
       await endSesiones(sql, request.caller)
       reply.clearCookie(COOKIE, { path: '/' })
-      return { success: true as const, message: 'Sesión cerrada correctamente' as const }
+      return { success: true as const, message: CERRADA }
     },
   })
 
@@ -116,7 +127,7 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
    * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
    * client that waits.
    */
-  async function authenticate(nombre: string, plain: string, client: { destroyed: boolean }) {
+  async function authenticate(nombre: string, plain: string, client: Client) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) {
       throw new AuditedFailure({ reason: 'unknown' }, 'unauthenticated', SIN_USUARIO)
@@ -125,24 +136,30 @@ const authRoutes: RoutePlugin<{ loginRateLimit: number }> = async (app, { loginR
     if (!usuario.idEstadoUsuario) {
       throw new AuditedFailure({ reason: 'inactive', target }, 'unauthenticated', SIN_USUARIO)
     }
-    if (!isPassword(plain) || !(await passwords.compare(plain, hash, client))) {
+    const isCorrect = isPassword(plain) && (await passwords.compare(plain, hash, client))
+    if (!isCorrect) {
       throw new AuditedFailure({ reason: 'password', target }, 'unauthenticated', INCORRECTOS)
     }
     return usuario
   }
 }
 
-/** Returns the payload of a new token (contract, section 5). `ver` is left out while it is 0. */
-function tokenFor({ id, idPerfil, strNombreUsuario, versionSesion }: Credenciales): Token {
+/** Returns the payload of a new token (contract, section 5). `ver` is left out if it is 0. */
+function tokenFor(usuario: Credenciales): Token {
+  const { id, idPerfil, strNombreUsuario, versionSesion } = usuario
   const token = { id, idPerfil, nombre: strNombreUsuario }
   return versionSesion === 0 ? token : { ...token, ver: versionSesion }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
 
 const NAME_CONSTRAINTS = textConstraints(MAX_NAME)
 
 /** Returns whether a stored user can have this name. Other names are not looked up. */
-const isName = (nombre: string) => violatedConstraint(NAME_CONSTRAINTS, nombre) === undefined
+function isName(nombre: string) {
+  return violatedConstraint(NAME_CONSTRAINTS, nombre) === undefined
+}
 
 export default authRoutes

@@ -15,10 +15,15 @@ export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
 // The captcha is checked first (contract, section 4.1). So the name and the password have no
 // constraints here. The handler checks them after the captcha.
-const credencial = (wire: object) => field<unknown>({ type: 'string', ...wire }, [])
+function credencial(wire: object) {
+  return field<unknown>({ type: 'string', ...wire }, [])
+}
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
-  strNombreUsuario: credencial({ description: 'Nombre de usuario', examples: ['admin'] }),
+  strNombreUsuario: credencial({
+    description: 'Nombre de usuario',
+    examples: ['admin'],
+  }),
   strPwd: credencial({
     format: 'password',
     description: 'Contraseña',
@@ -49,8 +54,9 @@ const fitsBcrypt: Constraint = {
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
 
 /** Returns whether a stored user can have this password. Other passwords are not compared. */
-export const isPassword = (value: unknown) =>
-  violatedConstraint(PASSWORD_CONSTRAINTS, value) === undefined
+export function isPassword(value: unknown) {
+  return violatedConstraint(PASSWORD_CONSTRAINTS, value) === undefined
+}
 
 /** A password in a request. Only its hash is stored. */
 export const Password = field<string>(
@@ -72,11 +78,26 @@ export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   }),
   user: Type.Object(
     {
-      id: Type.Integer({ description: 'Id del usuario', examples: [7] }),
-      nombre: Type.String({ description: 'Nombre de usuario', examples: ['ana'] }),
-      idPerfil: Type.Integer({ description: 'Id del perfil del usuario', examples: [3] }),
-      correo: Type.String({ description: 'Correo electrónico', examples: ['ana@ejemplo.com'] }),
-      celular: NullableText({ description: 'Número de celular', examples: ['5512345678'] }),
+      id: Type.Integer({
+        description: 'Id del usuario',
+        examples: [7],
+      }),
+      nombre: Type.String({
+        description: 'Nombre de usuario',
+        examples: ['ana'],
+      }),
+      idPerfil: Type.Integer({
+        description: 'Id del perfil del usuario',
+        examples: [3],
+      }),
+      correo: Type.String({
+        description: 'Correo electrónico',
+        examples: ['ana@ejemplo.com'],
+      }),
+      celular: NullableText({
+        description: 'Número de celular',
+        examples: ['5512345678'],
+      }),
       imagenUrl: NullableText({
         description: 'Dirección de la imagen',
         examples: ['https://imagenes.ejemplo.com/ana.png'],
@@ -115,6 +136,7 @@ export type Token = Static<typeof Token>
  */
 export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
+/** The actions that a permission can allow. Each of them is a flag of a permission record. */
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
 /** What a request looks up in the database before its handler runs. */
@@ -126,7 +148,10 @@ export interface Lookup {
   /** The permission that the request needs. Both are null if it needs none. */
   modulo: ModuloDeSistema | null
   accion: Accion | null
-  /** The id of a profile. The version of its permission map is looked up. Null for no profile. */
+  /**
+   * The id of the profile for which the version of the permission map is looked up. Null if the
+   * request needs no version.
+   */
   versionOf: number | null
 }
 
@@ -142,10 +167,13 @@ export interface Sesion {
   administrador: boolean
   /** The version of the user's sessions. */
   ver: number
-  /** Whether the user's profile has the permission in the look-up. */
+  /**
+   * Whether the user's profile has the permission of the Lookup. It is false where no permission is
+   * needed: see findSesiones.
+   */
   permitido: boolean
   /**
-   * The version of the permission map of the profile `versionOf` in the look-up. Null if
+   * The version of the permission map of the profile that the Lookup names as `versionOf`. Null if
    * `versionOf` is null or there is no such profile.
    */
   versionPermisos: string | null

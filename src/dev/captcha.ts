@@ -2,8 +2,9 @@ import { text } from 'node:stream/consumers'
 import { listen } from './local.js'
 
 /**
- * Starts a stand-in for the captcha service. It verifies tokens at `url`, and accepts every token except
- * the empty one and `rechazar`. `requests` are the last 100 forms that it has received.
+ * Starts a stand-in for the captcha service on 127.0.0.1. The stand-in verifies tokens at `url`. It
+ * accepts every token except the empty one and `rechazar`. For tests, `requests` lists the last 100
+ * forms that the stand-in has received.
  */
 export async function startCaptcha() {
   const requests: Record<string, string>[] = []
@@ -14,8 +15,8 @@ export async function startCaptcha() {
     if (requests.length > 100) requests.shift()
 
     const { secret, response: token } = form
-    const isValid = token && token !== 'rechazar'
-    const success = Boolean(secret && isValid)
+    const isAccepted = token && token !== 'rechazar'
+    const success = Boolean(secret && isAccepted)
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ success }))
   })

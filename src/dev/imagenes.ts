@@ -54,7 +54,8 @@ export async function startImageHost(options: Options = {}) {
     writeFileSync(fileOf(publicId), file)
     uploads.push({ publicId, transformation })
 
-    // Nothing is resized here. The answer states the largest width that the transformation allows.
+    // The stand-in does not resize images. Its answer contains the largest width that the
+    // transformation allows.
     const [, width] = /w_(\d+)/.exec(transformation) ?? []
     return Response.json({
       public_id: publicId,
@@ -72,8 +73,8 @@ export async function startImageHost(options: Options = {}) {
   function image(publicId: string) {
     const dataUri = readFileSync(fileOf(publicId), 'utf8')
     const [, type = '', base64 = ''] = DATA_URI.exec(dataUri) ?? []
-    // Cookies ignore ports, so the scripts in an SVG could read those of the service. `sandbox`
-    // disables scripts.
+    // A browser sends cookies to every port of a host, so a script in an SVG image could read the
+    // cookies of the service. `sandbox` disables scripts.
     const headers = {
       'content-type': type,
       'content-security-policy': 'sandbox',
@@ -115,13 +116,19 @@ export async function startImageHost(options: Options = {}) {
 }
 
 /**
- * Returns the fields of a body of the type `multipart/form-data`. `Response.formData` does not
- * suffice: it takes a boundary without its dashes for the end of a field, and the SDK's boundaries
- * are so short that they occur within fields.
+ * Returns the fields of a body of the type `multipart/form-data`. Throws an error if the body has
+ * another type.
+ *
+ * Node's own parser, `Response.formData`, cannot be used. In a field it takes the boundary for the
+ * end of the field, even without the line break and the dashes before it. The SDK's boundaries are
+ * so short that they occur in the data of an image.
  */
 async function readForm(request: IncomingMessage): Promise<Form> {
-  const [, boundary] = /boundary=(.*)/.exec(request.headers['content-type'] ?? '') ?? []
+  const { 'content-type': type = '' } = request.headers
+  const [, boundary] = /boundary=(.*)/.exec(type) ?? []
   if (boundary === undefined) throw new Error('the body is not a form')
+
+  // A line break precedes every boundary except the first one.
   const body = `\r\n${await text(request)}`
   const form: Form = {}
   for (const part of body.split(`\r\n--${boundary}`)) {
@@ -135,7 +142,9 @@ function failure(status: number, message: string) {
   return Response.json({ error: { message } }, { status })
 }
 
-/** Returns the answer that refuses a call with a wrong signature; undefined for a correct one. */
+/**
+ * Returns the answer that refuses a wrong key or signature. Returns undefined if both are correct.
+ */
 function refusal(form: Form) {
   const { file, cloud_name, resource_type, api_key, signature, ...signed } = form
   const toSign = Object.entries(signed)

@@ -22,14 +22,17 @@ const isIPv6 = HOST.includes(':')
 const URL_HOST = isIPv6 ? `[${HOST}]` : HOST
 const ADDRESS = `http://${URL_HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
-const PORT_HINT = 'PORT and HOST change it (images are on PORT + 1), as in: PORT=4000 npm run dev'
+const PORT_HINT =
+  'PORT and HOST choose another address (the images are on PORT + 1): PORT=4000 npm run dev'
 const ADMIN = {
   nombre: 'admin',
   password: 'llavero-admin',
 }
 const SAMPLE_USERS = ['supervisora', 'consulta']
 
-/** For `.catch()`: throws the error again, with a hint at the remedy. */
+/**
+ * Returns a function for `.catch()`. It adds the hint to the message and throws the error again.
+ */
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
 }
@@ -93,13 +96,13 @@ administrator     ${logins.administrator}
 sample users      ${logins.sampleUsers}
 captcha token     any text (rechazar is refused)
 
-It obeys the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET, CAPTCHA_*,
-CLOUDINARY_URL and ADMIN_*. Ctrl-C stops it; the data stays in .llavero/.
+The service reads the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET,
+CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
 `)
 }
 
 /**
- * Returns the logins to print. The data may come from an earlier start, so the function checks which
+ * Returns the logins to print. The data may be from an earlier start, so the function checks which
  * passwords are still valid.
  */
 async function describeLogins(databaseUrl: string) {
@@ -127,7 +130,7 @@ async function startImages(dir: string) {
   if (!isNumber || !isInRange) {
     throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
   }
-  // Fails here, with a clear error, if another program listens on the service's port.
+  // Throws before anything is started, if another program listens on the service's port.
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
   return startImageHost({ dir, port: PORT + 1 })
@@ -148,7 +151,7 @@ async function startService(env: NodeJS.ProcessEnv) {
     child.kill('SIGTERM')
     await exited
   })
-  const reason = `The service has ended. If it has not said why:\n${FOLDER_HINT}`
+  const reason = `The service has ended. If it has printed no reason:\n${FOLDER_HINT}`
   exited.then(([code]) => stop(code ?? 1, reason))
 
   while (!(await isReady())) await sleep(100)

@@ -6,9 +6,9 @@ import { EXAMPLE_IDS } from '../examples.js'
 export const SAMPLE_PASSWORD = 'llavero-muestra'
 
 /**
- * Inserts sample data if the database has no profile besides the administrator's: profiles,
- * modules, permission records and users. They are enough for lists of several pages and for a user
- * who lacks a permission.
+ * Inserts sample profiles, modules, permission records and users, if the database has at most one
+ * profile, which is the administrator's. With the sample, lists have several pages, and there are
+ * users who lack permissions.
  */
 export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })
@@ -90,10 +90,16 @@ async function insertExampleRows(sql: postgres.TransactionSql) {
   `
 }
 
-/** Lets the ids of later rows follow the highest ones, because lists begin with the highest id. */
+/**
+ * Makes the ids of new rows follow the highest id of each table. Lists begin with the highest id,
+ * so new rows come first.
+ */
 async function raiseSequences(sql: postgres.TransactionSql) {
   for (const table of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
-    await sql`select setval(pg_get_serial_sequence(${table}, 'id'), max(id)) from ${sql(table)}`
+    await sql`
+      select setval(pg_get_serial_sequence(${table}, 'id'), max(id))
+      from ${sql(table)}
+    `
   }
 }
 
@@ -166,8 +172,8 @@ interface Login {
 }
 
 /**
- * Finds the users with these names who can log in with the password. Returns them in the order of the
- * names.
+ * Finds the users with these names who can log in with the password. Returns the users in the order
+ * of the names.
  */
 export async function findLogins(databaseUrl: string, nombres: string[], password: string) {
   const sql = postgres(databaseUrl, { max: 1 })

@@ -3,7 +3,7 @@ import { loadConfig } from '../config.js'
 
 /**
  * `npm run openapi` writes the OpenAPI document to the standard output. The configuration contains
- * placeholders only: the application connects to none of these addresses.
+ * only placeholders. The application connects to none of these addresses.
  */
 const config = loadConfig({
   DATABASE_URL: 'postgres://user@host/database',

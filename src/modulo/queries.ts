@@ -8,8 +8,8 @@ import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
-  // JavaScript converts names to upper case before they are stored, so it must convert the search text,
-  // too. hasText ignores only the case of ASCII and Spanish letters.
+  // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
+  // and Spanish letters only, so the text is converted in the same way as the names.
   const text = search?.toUpperCase()
   const nombre = sql`"strNombreModulo"`
   return findPage<Modulo>(sql, page, {
@@ -33,8 +33,8 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 
 /**
  * Adds a module and returns it with the changes. Throws the Failure `conflict` if the name is
- * taken, and `forbidden` if the name looks like a system module's and the actor is not an
- * administrator.
+ * taken. Throws `forbidden` if the name looks like the name of a system module and the actor is not
+ * an administrator.
  */
 export async function insertModulo(
   sql: Sql,
@@ -50,9 +50,9 @@ export async function insertModulo(
 }
 
 /**
- * Renames a module and returns it with the changes; `data` is null if the id is unknown. Throws
- * what insertModulo throws, and the Failure `forbidden` also if an actor who is not an
- * administrator renames a system module or a module that has permission records.
+ * Renames a module and returns it with the changes. If the id is unknown, `data` is null. Throws
+ * what insertModulo throws. `forbidden` also means that an actor who is not an administrator
+ * renames a system module, or a module that has permission records.
  */
 export async function updateModulo(
   sql: Sql,
@@ -70,8 +70,8 @@ export async function updateModulo(
 
 /**
  * Removes a module with its permission records, and returns the changes. Throws the Failure
- * `conflict` for a system module, and `forbidden` if a profile that has a record for the module
- * holds more than the actor's.
+ * `conflict` if the module is a system module. Throws `forbidden` if a profile that has a record
+ * for the module holds more than the actor's profile.
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { deleted: boolean; changes: Changes } }]>`

@@ -36,8 +36,8 @@ const truthy: Constraint = {
 }
 
 /**
- * Limits the length of the name in upper case, which is stored. It can be longer than the name in the
- * request: ß becomes SS.
+ * Limits the length of the name in upper case, because the name is stored in upper case. This form
+ * can be longer than the name in the request: ß becomes SS.
  */
 const hasAtMostInUpperCase: Constraint = {
   ...hasAtMost(MAX_NOMBRE),

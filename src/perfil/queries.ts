@@ -47,7 +47,7 @@ export async function insertPerfil(
 
 /**
  * Overwrites the name and the administrator flag of a profile, and returns the profile with the
- * changes; `data` is null if the id is unknown. If the flag changes, the permission records are
+ * changes. If the id is unknown, `data` is null. If the flag changes, the permission records are
  * replaced in the same transaction (contract, section 3). Throws the Failure `forbidden` if the
  * flag changes and the actor is not an administrator.
  */
@@ -65,7 +65,8 @@ export async function updatePerfil(
 
 /**
  * Removes a profile with its permission records, and returns the changes. Throws the Failure
- * `conflict` if users have the profile, and `forbidden` if it holds more than the actor's.
+ * `conflict` if users have the profile. Throws `forbidden` if the profile holds more than the
+ * actor's profile.
  */
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { changes: Changes } }]>`

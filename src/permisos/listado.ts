@@ -13,7 +13,8 @@ import type { PermisoConNombres } from './schemas.js'
  * 260 ms (`npm run bench -- --only lists`).
  *
  * In the statement, `filas` is the number of all records, `antes` is the number of records before
- * the page, and `cuantas` is the number of records on the page.
+ * the page, and `cuantas` is the number of records on the page. `desde_el_principio` is true if the
+ * ids are read from the start of the index. One of the two parts of `pagina` is always empty.
  */
 export async function listPermisos(sql: Sql, page: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
@@ -36,7 +37,10 @@ export async function listPermisos(sql: Sql, page: number) {
         select id
         from permisos_perfil
         order by id
-        limit (select case when desde_el_principio then cuantas else 0 end from plan)
+        limit (
+          select case when desde_el_principio then cuantas else 0 end
+          from plan
+        )
         offset (select antes from plan)
       )
       union all
@@ -44,8 +48,14 @@ export async function listPermisos(sql: Sql, page: number) {
         select id
         from permisos_perfil
         order by id desc
-        limit (select case when desde_el_principio then 0 else cuantas end from plan)
-        offset (select greatest(0, filas - antes - cuantas) from plan)
+        limit (
+          select case when desde_el_principio then 0 else cuantas end
+          from plan
+        )
+        offset (
+          select greatest(0, filas - antes - cuantas)
+          from plan
+        )
       )
     )
     select

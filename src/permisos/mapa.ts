@@ -27,10 +27,9 @@ const MAX_BYTES = 32 * 1024 * 1024
  * too, so no replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the
  * cache with reading the rows for each request.
  *
- * Requests for the same version share one read. Requests for the caller's own map do not wait for a
- * turn (http/turns.ts), so a user can have many of them in progress. If the map changes all the
- * time, the cache does not help. Without the shared read, the service would then read the map for
- * each of these requests.
+ * Requests for the same version share one read. If each request had a read of its own, a user could
+ * make the service read a map many times at once: requests for the caller's own map do not wait for
+ * a turn (http/turns.ts), and the cache does not help while the map changes all the time.
  */
 export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   const cache = new LRUCache<number, Mapa>({
@@ -38,12 +37,12 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
     sizeCalculation: ({ body }) => body.length,
   })
 
-  /** The reads in flight, by the version for which they were begun. */
+  /** The reads in flight, by the version that was requested. No two profiles share a version. */
   const reads = new Map<string, Promise<Mapa>>()
 
   /**
-   * Reads a map and caches it. The map and its version come from one snapshot, so they belong
-   * together. The version may be newer than the one that the request has found.
+   * Reads a map and caches it. One statement reads the map and its version, so they belong
+   * together. The version may be newer than the one that was requested.
    */
   async function read(idPerfil: number): Promise<Mapa> {
     const found = await findMapaDePermisos(sql, idPerfil)
@@ -67,7 +66,10 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
 }
 
 /** Returns the body of the answer that contains this permission map. */
-const serialize = (permisos: object) => Buffer.from(JSON.stringify({ success: true, permisos }))
+function serialize(permisos: object) {
+  const json = JSON.stringify({ success: true, permisos })
+  return Buffer.from(json)
+}
 
 /** The answer for an unknown profile. */
 const EMPTY: Mapa = { version: null, body: serialize({}) }

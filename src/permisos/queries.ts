@@ -5,14 +5,21 @@ import { onConstraint, type Sql } from '../database/sql.js'
 import type { FailureArguments } from '../http/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
+/** A permission map and its version. */
+interface MapaLeido {
+  version: string
+  /** The permissions, by the name of the module. */
+  permisos: Record<string, PermisosAccion>
+}
+
 /**
- * Finds the permission map of a profile and the map's version. The keys of the map are the names of
- * the modules. Returns undefined if the profile is unknown.
+ * Finds the permission map of a profile and the map's version. Returns undefined if the profile is
+ * unknown.
  */
 export async function findMapaDePermisos(
   sql: Sql,
   idPerfil: number,
-): Promise<{ version: string; permisos: Record<string, PermisosAccion> } | undefined> {
+): Promise<MapaLeido | undefined> {
   const rows = await sql<(PermisosAccion & { version: string })[]>`
     select
       "versionPermisos" as version,
@@ -33,10 +40,17 @@ export async function findMapaDePermisos(
   const [first] = rows
   if (!first) return undefined
 
-  // For a profile without records the statement returns one row, in which `nombreModulo` is null.
-  const withModulo = rows.filter(({ nombreModulo }) => nombreModulo !== null)
-  const entries = withModulo.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
-  return { version: first.version, permisos: Object.fromEntries(entries) }
+  const entries: [string, PermisosAccion][] = []
+  for (const { version: _, ...accion } of rows) {
+    const { nombreModulo } = accion
+    // If the profile has no records, the statement returns one row, in which `nombreModulo` is
+    // null.
+    if (nombreModulo !== null) entries.push([nombreModulo, accion])
+  }
+  return {
+    version: first.version,
+    permisos: Object.fromEntries(entries),
+  }
 }
 
 /** Finds the permission records of a profile, by ascending id. An unknown profile has none. */
@@ -61,9 +75,10 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it with the changes. Throws the Failure
+ * Adds a permission record and returns it with the changes. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
- * - `forbidden` if the profile holds more than the actor's, or if the record would grant more,
+ * - `forbidden` if the profile holds more than the actor's profile, or if the record would grant
+ *   more than the actor's profile holds,
  * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
@@ -83,7 +98,7 @@ export async function insertPermiso(
 /**
  * Overwrites a permission record and returns it with the changes. If the id is unknown, `data` is
  * null. Throws what insertPermiso throws. `forbidden` also means that the profile that had the
- * record before holds more than the actor's.
+ * record before holds more than the actor's profile.
  */
 export async function updatePermiso(
   sql: Sql,
@@ -102,7 +117,7 @@ export async function updatePermiso(
 
 /**
  * Removes a permission record and returns the changes. Throws the Failure `forbidden` if the
- * record's profile holds more than the actor's.
+ * profile that has the record holds more than the actor's profile.
  */
 export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { changes: Changes } }]>`
@@ -114,8 +129,8 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 /**
  * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
  * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
- * entries. Throws `forbidden` if the profile holds more than the actor's, or if an entry would
- * grant more.
+ * entries. Throws `forbidden` if the profile holds more than the actor's profile, or if an entry
+ * would grant more than the actor's profile holds.
  */
 export async function replacePermisos(
   sql: Sql,

@@ -28,6 +28,9 @@ import {
 
 const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
 const NO_GUARDADO = 'Error al guardar en base de datos'
+const GUARDADO = 'Matriz actualizada correctamente' as const
+
+const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
@@ -37,7 +40,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
-      failures: { unexpected: statusFailure(500, 'Error al consultar permisos') },
+      failures: {
+        unexpected: statusFailure(500, 'Error al consultar permisos'),
+      },
     },
     schema: {
       operationId: 'listPermisos',
@@ -45,10 +50,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
       querystring: Type.Object({ page: PageNumber }),
       response: { 200: Page(PermisoConNombres) },
     },
-    handler: async ({ query }) => ({
-      success: true as const,
-      ...(await listPage(query.page ?? 1)),
-    }),
+    handler: async ({ query }) => {
+      const page = await listPage(query.page ?? 1)
+      return { success: true as const, ...page }
+    },
   })
 
   app.post('/', {
@@ -102,14 +107,23 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: PermisoParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => deleted(await deletePermiso(sql, caller, params.id)),
+    handler: async ({ caller, params }) => {
+      const changes = await deletePermiso(sql, caller, params.id)
+      return deleted(changes)
+    },
   })
 
   app.get('/mis-permisos/:idPerfil', {
     config: {
-      access: { modulo: 'PERMISOS', accion: 'bitConsulta', unlessOwn: 'perfil' },
+      access: {
+        modulo: 'PERMISOS',
+        accion: 'bitConsulta',
+        unlessOwn: 'perfil',
+      },
       versionOf: 'idPerfil',
-      failures: { unexpected: statusFailure(500, 'Error al cargar los permisos del usuario') },
+      failures: {
+        unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
+      },
     },
     schema: {
       operationId: 'getMisPermisos',
@@ -124,9 +138,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
       if (version !== null) {
         const etag = `"${version}"`
         reply.header('etag', etag)
-        // `includes`, because a proxy that compresses may have made the tag a weak one: W/"…".
-        const isPresent = headers['if-none-match']?.includes(etag)
-        if (isPresent) return reply.code(304).send(undefined)
+        // The header may contain several tags. A proxy that compresses answers may have turned the
+        // tag into a weak one, W/"…".
+        const isCurrent = headers['if-none-match']?.includes(etag)
+        if (isCurrent) return reply.code(304).send(undefined)
       }
       return reply.type('application/json; charset=utf-8').send(body)
     },
@@ -135,22 +150,31 @@ const permisosRoutes: RoutePlugin = async (app) => {
   app.get('/por-perfil/:idPerfil', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
-      failures: { unexpected: statusFailure(500, 'Error al cargar permisos') },
+      failures: {
+        unexpected: statusFailure(500, 'Error al cargar permisos'),
+      },
     },
     schema: {
       operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: Success(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
+      response: { 200: Success(PermisosDelPerfil) },
     },
-    handler: async ({ params }) => success(await listPermisosByPerfil(sql, params.idPerfil)),
+    handler: async ({ params }) => {
+      const permisos = await listPermisosByPerfil(sql, params.idPerfil)
+      return success(permisos)
+    },
   })
 
   app.post('/guardar-matriz', {
     bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
-      target: ({ body }) => (body as { idPerfil?: unknown } | null)?.idPerfil,
+      // The body may not have been validated yet.
+      target: ({ body }) => {
+        const sent = body as { idPerfil?: unknown } | null
+        return sent?.idPerfil
+      },
       failures: {
         conflict: statusFailure(500, NO_GUARDADO),
         unexpected: statusFailure(500, NO_GUARDADO),
@@ -160,18 +184,18 @@ const permisosRoutes: RoutePlugin = async (app) => {
       operationId: 'guardarMatriz',
       summary: 'Sustituir todos los permisos de un perfil',
       body: Matriz,
-      response: { 200: Confirmation('Matriz actualizada correctamente') },
+      response: { 200: Confirmation(GUARDADO) },
     },
     handler: async ({ caller, body }) => {
       const { idPerfil, permisos = [] } = body
-      // A matrix that names a module twice is refused here, before any statement is sent.
+      // A matrix that names a module twice is refused before any statement is sent.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
       if (modulos.size < permisos.length) throw new Failure('conflict')
 
       const changes = await replacePermisos(sql, caller, idPerfil, permisos)
       return {
         success: true as const,
-        message: 'Matriz actualizada correctamente' as const,
+        message: GUARDADO,
         changes,
       }
     },

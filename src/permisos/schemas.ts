@@ -1,5 +1,5 @@
 import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
-import { isBoolean } from '../http/constraints.js'
+import { type Constraint, isBoolean } from '../http/constraints.js'
 import { Done, Named } from '../http/envelopes.js'
 import { Failure } from '../http/failures.js'
 import { decoded, field, Id, List, Omissible, PathId } from '../http/fields.js'
@@ -22,25 +22,45 @@ const flags = <T extends TSchema>(flag: (description: string) => T) => ({
 /** The schemas of the flags in an answer. */
 const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
 
-const ID = { description: 'Id del permiso', examples: [12] }
-const ID_PERFIL = { description: 'Id del perfil que tiene el permiso', examples: [3] }
-const ID_MODULO = { description: 'Id del módulo del permiso', examples: [16] }
-const NOMBRE_PERFIL = { description: 'Nombre del perfil', examples: ['Ventas'] }
-const NOMBRE_MODULO = { description: 'Nombre del módulo', examples: ['VENTAS'] }
+// The OpenAPI document's descriptions of the other fields.
+const ID = {
+  description: 'Id del permiso',
+  examples: [12],
+}
+const ID_PERFIL = {
+  description: 'Id del perfil que tiene el permiso',
+  examples: [3],
+}
+const ID_MODULO = {
+  description: 'Id del módulo del permiso',
+  examples: [16],
+}
+const NOMBRE_PERFIL = {
+  description: 'Nombre del perfil',
+  examples: ['Ventas'],
+}
+const NOMBRE_MODULO = {
+  description: 'Nombre del módulo',
+  examples: ['VENTAS'],
+}
 
 /** The values that a flag in a request may have. Each of them except `true` means false. */
 const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
 
+const isFlag: Constraint = {
+  ...isBoolean,
+  isSatisfied: (value) => FLAG_VALUES.includes(value),
+}
+
 /** Returns the schema of a flag in a request. */
-const sentFlag = (description: string) =>
-  Omissible(
-    decoded(
-      field<boolean>({ type: 'boolean', description: `${description}. Si falta: false` }, [
-        { ...isBoolean, isSatisfied: (value) => FLAG_VALUES.includes(value) },
-      ]),
-      (value) => value === true,
-    ),
-  )
+function sentFlag(description: string) {
+  const wire = {
+    type: 'boolean',
+    description: `${description}. Si falta: false`,
+  }
+  const schema = field<boolean>(wire, [isFlag])
+  return Omissible(decoded(schema, (value) => value === true))
+}
 
 /** A permission record (contract, section 2.4). */
 export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un módulo', {
@@ -119,8 +139,8 @@ export type Entrada = StaticDecode<typeof Entrada>
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
 /**
- * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many, if
- * each entry contains all five flags.
+ * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many
+ * entries with all five flags.
  */
 const MAX_ENTRADAS = 10_000
 
@@ -135,7 +155,9 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   }),
 })
 
-export const PermisoParams = Type.Object({ id: PathId('ID de permiso inválido', 'Id del permiso') })
+export const PermisoParams = Type.Object({
+  id: PathId('ID de permiso inválido', 'Id del permiso'),
+})
 export const DePerfilParams = Type.Object({
   idPerfil: PathId('ID de perfil inválido', 'Id del perfil'),
 })

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../config.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
-/** A record that ensure_administrador() has written, for the log. */
+/** A record that ensure_administrador() has written: its id and its changes, for the log. */
 interface WrittenRecord {
   id: number
   changes: Changes
@@ -57,7 +57,10 @@ export async function ensureAdministrador(
   else log.info('an active administrator exists: ADMIN_* is ignored')
 }
 
-/** Logs a line for the profile, if it is new, and one for the user, with the keys of an audit line. */
+/**
+ * Logs one line for the user. If the profile is new, logs another line for the profile first. The
+ * lines have the level and the keys of an audit line.
+ */
 function auditSetup(
   log: FastifyInstance['log'],
   strNombreUsuario: string,

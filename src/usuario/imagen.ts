@@ -6,8 +6,9 @@ import type { Config } from '../config.js'
 import { mayHaveHappened } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
 
-/** An image that the image host keeps: its name there, and its address. */
+/** An image on the image host. */
 export interface ImagenAlojada {
+  /** The name of the image on the host. */
   publicId: string
   url: string
 }
@@ -26,7 +27,7 @@ export interface Imagenes {
 const FOLDER = 'usuarios_corp'
 /** How long one call of the image host may take, in milliseconds. */
 const TIMEOUT = 30_000
-/** The host stores the image with at most this width, in pixels. */
+/** How the host converts an image before it stores it. `width` is the largest width, in pixels. */
 const TRANSFORMATION = {
   width: 1000,
   crop: 'limit',
@@ -44,13 +45,14 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     api_secret: account.apiSecret,
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
-  // The SDK always calls https.request, which uses the protocol of its agent.
+  // The SDK always calls https.request, even for an address with `http:`. That function uses the
+  // protocol of its agent.
   const isPlainHttp = account.uploadPrefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
   /**
    * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The SDK's own time
-   * limit does not suffice, because it starts anew with every byte.
+   * limit does not suffice, because it starts again with every byte.
    */
   async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
     const agent = new Agent()
@@ -152,11 +154,11 @@ function hostError(error: unknown): HostError {
 }
 
 /**
- * Uploads the image, if there is one, and then calls `store`, which writes the user with that image.
- * Returns what `store` returns, and throws what it throws.
+ * Uploads the image, if there is one, and then calls `store`, which writes the user with that
+ * image. Returns what `store` returns. Throws what `upload` and `store` throw.
  *
- * The image is removed again if `store` has failed without writing the user, or if it returns undefined
- * because there is no such user.
+ * The image is removed again if `store` has failed without writing the user, or if it returns
+ * undefined because there is no such user.
  */
 export async function storeWithImagen<T>(
   imagenes: Imagenes,

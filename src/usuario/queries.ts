@@ -45,7 +45,7 @@ const columns = (sql: Sql) => sql`
   "imagenUrl"
 `
 
-/** The condition that the name or the email contains the text. */
+/** Returns the condition that the name or the email contains the text. */
 function isNamed(sql: Sql, search: string) {
   const nombre = sql`"strNombreUsuario"`
   const correo = sql`"strCorreo"`
@@ -96,7 +96,7 @@ export async function findUsuarios(
   return lookups.map((_, n) => found.get(n))
 }
 
-/** A user to be written. The image has been uploaded, and the password is a hash. */
+/** A user to be written. The image has been uploaded already, and `strPwd` is a hash. */
 type ConImagen<T> = Omit<T, 'imagenBase64'> & {
   imagen: ImagenAlojada | undefined
 }
@@ -113,8 +113,8 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 
 /**
  * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
- * name is taken or the profile is unknown, and `forbidden` if the profile holds more than the
- * actor's.
+ * name is taken, or if the profile is unknown. Throws `forbidden` if the profile holds more than
+ * the actor's profile.
  */
 export async function insertUsuario(
   sql: Sql,
@@ -137,8 +137,8 @@ interface ConImagenAnterior {
  * ends all sessions of the user.
  *
  * Returns the user, the changes, and the name of the hosted image that a new image replaces.
- * Returns undefined if the id is unknown. Throws what insertUsuario throws, and the Failure
- * `forbidden` also if the user's present profile holds more than the actor's.
+ * Returns undefined if the id is unknown. Throws what insertUsuario throws. `forbidden` also means
+ * that the user's present profile holds more than the actor's profile.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -155,7 +155,7 @@ export async function updateUsuario(
 
 /**
  * Removes a user. Returns the changes and the name of the user's hosted image. Throws the Failure
- * `forbidden` if the user's profile holds more than the actor's.
+ * `forbidden` if the user's profile holds more than the actor's profile.
  */
 export async function deleteUsuario(
   sql: Sql,
@@ -195,6 +195,10 @@ const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTR
 const onNombre = onConstraint('usuario_nombre_unico', 'conflict', NOMBRE_REGISTRADO)
 const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', PERFIL_DESCONOCIDO)
 
-/** Converts an error of a write into the Failure that it stands for. Throws it, or else the error. */
-const onUsuarioFailure = (error: unknown) =>
-  Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)
+/**
+ * A function for the `.catch()` of a write. Throws the Failure for a refusal or for a violated
+ * constraint of a user. Rethrows every other error.
+ */
+function onUsuarioFailure(error: unknown) {
+  return Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)
+}

@@ -27,6 +27,9 @@ import {
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
+/** How many statements that look up single users may be in flight at the same time. */
+const MAX_IN_FLIGHT = 2
+
 interface Options {
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
@@ -34,7 +37,8 @@ interface Options {
 
 const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
-  const findUsuario = shareLookups((lookups: UsuarioLookup[]) => findUsuarios(sql, lookups), 2)
+  const find = (lookups: UsuarioLookup[]) => findUsuarios(sql, lookups)
+  const findUsuario = shareLookups(find, MAX_IN_FLIGHT)
   const listPage = shareEqual((filtro: UsuarioFiltro) => listUsuarios(sql, filtro))
 
   app.get('/', {

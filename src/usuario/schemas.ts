@@ -108,9 +108,9 @@ const PasswordNuevo = decoded(
 )
 
 /**
- * The part of a data URI before the data. The image SDK examines at most 120 characters of it, so this
- * expression accepts fewer. If the SDK did not recognise a text as a data URI, it would open a file or
- * an address of this name.
+ * The part of a data URI before the data. The image SDK examines at most 120 characters of this
+ * part, so the expression accepts fewer. If the SDK did not recognise a text as a data URI, it
+ * would open the file or the address that the text names.
  */
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 
@@ -144,8 +144,8 @@ const Imagen = decoded(
 )
 
 /**
- * Returns whether the text is base64. It may have line breaks and may lack the padding, because the
- * image host accepts both.
+ * Returns whether the text is base64. The text may have line breaks, and the padding may be
+ * missing, because the image host accepts both.
  */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
