@@ -42,7 +42,7 @@ export function openOutput({ fd }: { fd: number }): Output {
   let dropped = 0
   /** Whether the reader has exceeded PATIENCE and has not read everything since then. */
   let hasStopped = false
-  /** The timer of flushLater. Undefined while no lines wait. */
+  /** The timer of flushLater. Undefined while it does not run. */
   let timer: NodeJS.Timeout | undefined
 
   function write(line: string) {
