@@ -38,10 +38,10 @@ declare module 'fastify' {
   }
 }
 
-/** The largest head (request line and headers) of a request, in bytes. */
+/** The largest head of a request, which is its request line and its headers, in bytes. */
 const MAX_HEADER = 16_384
 
-/** The OpenAPI document contains these descriptions and examples besides the routes. */
+/** The descriptions and the examples that the OpenAPI document contains besides the routes. */
 const ABOUT = {
   description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
   tags: [
@@ -56,33 +56,37 @@ const ABOUT = {
 
 /**
  * Returns the whole service, which does not listen yet. When it is closed, it closes the pool and ends
- * the threads for passwords. The log lines are written to `logStream`, by default to the standard
+ * the threads that hash passwords. The log lines are written to `logStream`, by default to the standard
  * output.
  *
  * A request under /api passes these steps. Fastify runs hooks of one kind in the order in which they
  * are added, so the order of the calls below matters.
  *
- * - onRequest: log.ts notes the address and the id; the cookies are read; headers.ts adds the headers
- *   and answers preflight requests; unreadable.ts refuses a request without `Host`; unknown paths are
- *   refused; auth/access.ts verifies the token; turns.ts waits for the turn of the user; load.ts
- *   refuses requests under overload; auth/access.ts finds the session and checks the permission; the login
- *   counts attempts.
+ * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
+ *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
+ *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
+ *   turns.ts waits until it is the turn of the user; load.ts refuses requests under overload;
+ *   auth/access.ts finds the session and checks the permission; the login route limits the attempts
+ *   of each client.
  * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts
- *   reserves memory for a large body; validation.ts checks the path.
+ *   reserves memory for a large body; validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts).
- * - preValidation: load.ts counts the request again; the login notes the name for the audit.
- * - The query and the body are checked (validation.ts), and the handler runs. failures.ts turns
- *   everything that any step throws into an answer.
+ * - preValidation: load.ts counts the request again; the login route stores the user name for the
+ *   audit line.
+ * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
+ *   failures.ts turns everything that any step throws into an answer.
  * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
- *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the audit
- *   line is written.
- * - When the answer has been sent or the client has disconnected, the log line and the metrics are written,
- *   and the turn ends.
+ *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the
+ *   audit line is written.
+ * - When the answer has been sent or the client has disconnected, the log line is written, the metrics
+ *   are updated, and the turn ends.
  *
- * When a route is added (onRoute), validation.ts adds the check of its path, openapi.ts collects it
- * for the document, auth/access.ts requires it to declare its access, and documentFailures adds the
- * bodies of its failures. When the application closes, drain.ts keeps idle connections for a moment
- * (preClose), and then the pool and the threads end (onClose).
+ * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
+ * openapi.ts collects the route for the document, auth/access.ts requires it to declare its access,
+ * and documentFailures adds its failures to the schemas of its answers.
+ *
+ * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
+ * and the threads end (onClose).
  */
 export async function buildApp(
   config: Config,
@@ -102,7 +106,8 @@ export async function buildApp(
       headersTimeout: 15_000,
       // How often Node checks headersTimeout and requestTimeout, in milliseconds.
       connectionsCheckingInterval: 1000,
-      // Node would answer a request without `Host` with an empty body. answerOddRequests refuses it.
+      // Node would refuse a request without `Host` itself, with an empty body. answerOddRequests
+      // refuses it with a body like that of any other failure.
       requireHostHeader: false,
     },
     // How long a whole request may take to arrive, in milliseconds.

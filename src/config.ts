@@ -22,7 +22,7 @@ type Parse<Value> = (text: string) => Value | undefined
 
 /** The rules for the value of one environment variable. */
 interface Variable<Value> {
-  /** The requirement for the text. It completes a sentence that begins with "must be". */
+  /** What the text must be, as the end of a sentence that begins with "must be". */
   mustBe: string
   parse: Parse<Value>
   isRequired: boolean
@@ -93,7 +93,7 @@ const VARIABLES = {
   DOCS: choice('true', 'false'),
 }
 
-/** Either all or none of these variables are set. */
+/** These variables must be set together: either all of them or none. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
 type Variables = typeof VARIABLES
@@ -188,13 +188,14 @@ function isProxyRange(item: string) {
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
   if (prefixLength === undefined) return true
+  // Fastify accepts no range of the length 0. Such a range would contain every address.
   const maxLength = version === 4 ? 32 : 128
   return /^[1-9]\d*$/.test(prefixLength) && Number(prefixLength) <= maxLength
 }
 
 /**
- * Returns the Cloudinary account in the text. `uploadPrefix` is the address of the API; it is undefined
- * if the text names none.
+ * Returns the Cloudinary account that the text contains, or undefined if the text is invalid.
+ * `uploadPrefix` is the address of Cloudinary's API. It is undefined if the text has none.
  */
 function parseCloudinaryUrl(text: string) {
   // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
@@ -216,8 +217,8 @@ function parseCloudinaryUrl(text: string) {
 }
 
 /**
- * Returns the hosts, the name of the database and the TLS mode. `url` is the address for the driver; it
- * has only the first host.
+ * Returns the hosts, the name of the database and the TLS mode, or undefined if the text is invalid.
+ * `url` is the address that the driver gets. It contains only the first host.
  */
 function parseDatabaseUrl(text: string) {
   const urls = splitDatabaseUrl(text)
@@ -246,16 +247,15 @@ function parseDatabaseUrl(text: string) {
 }
 
 /**
- * An address of a database. `head` is the scheme and the credentials, and `tail` is the name of the
- * database and the parameters.
+ * Matches the address of a database, which may have several hosts. `head` captures the scheme and the
+ * credentials, and `tail` captures the name of the database and the parameters.
  */
-const DATABASE_URL =
+const DATABASE_ADDRESS =
   /^(?<head>postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)(?<hosts>[^/?#@\s]+)(?<tail>[/?]\S*)?$/
 
 /** Returns one URL for each host in the text, or none at all if one of them is invalid. */
 function splitDatabaseUrl(text: string) {
-  const parts = DATABASE_URL.exec(text)?.groups ?? {}
-  const { head = '', hosts = '', tail = '' } = parts
+  const { head = '', hosts = '', tail = '' } = DATABASE_ADDRESS.exec(text)?.groups ?? {}
   const urls: URL[] = []
   for (const host of hosts.split(',')) {
     const url = parseUrl(`${head}${host}${tail}`, 'postgres:', 'postgresql:')
@@ -267,7 +267,7 @@ function splitDatabaseUrl(text: string) {
 
 function hostAndPort({ hostname, port }: URL) {
   return {
-    // The hostname of a URL contains an IPv6 address in brackets.
+    // In the hostname of a URL, an IPv6 address is enclosed in brackets.
     host: hostname.replace(/^\[|\]$/g, ''),
     port: Number(port || 5432),
   }
@@ -284,9 +284,10 @@ function decode(text: string) {
 
 /**
  * Returns how the service uses TLS for a value of PostgreSQL's `sslmode`: `verified` checks the
- * certificate and the host's name in it, `unverified` only encrypts, and `preferred` encrypts if the
- * server supports it. Each value is at least as strict as in PostgreSQL's own clients. Without
- * `sslmode` there is no TLS. Returns undefined for an unknown value.
+ * certificate and the host's name in it, `unverified` encrypts without a check, `preferred` encrypts
+ * if the server supports it, and `off` does not encrypt. Each value is at least as strict as in
+ * PostgreSQL's own clients. An address without `sslmode` means `off`. Returns undefined for an unknown
+ * value.
  */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {

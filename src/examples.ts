@@ -1,8 +1,9 @@
 import { PLACEHOLDER, type RequestExamples } from './http/openapi-examples.js'
 
 /**
- * The lowest id of the sample data that `npm run dev` inserts (dev/muestra.ts). It is so high that no
- * other database generates it. So on any other database the examples cannot change existing rows.
+ * The lowest id of the sample data that `npm run dev` inserts (dev/muestra.ts). A database without the
+ * sample data never generates ids as high as this one. So the examples cannot change existing rows
+ * there.
  */
 const FIRST_ID = 1_000_000_001
 
@@ -31,7 +32,7 @@ export const EXAMPLE_IDS = {
   },
 }
 
-/** The id of the system module of that name, which the first migration inserts. */
+/** The id of the system module MODULO, which the first migration inserts. */
 const MODULO = 3
 
 /** An id that no row ever has. */
@@ -43,9 +44,9 @@ const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
  * The example requests that the page of the documentation prefills, by `operationId`. An operation that
  * is not listed has neither a path parameter nor a body.
  *
- * No example changes the administrator or the administrator's profile. The examples of updates write what
- * the rows have already, and no example changes a row that another one needs. So all of them succeed in
- * any order.
+ * No example changes the administrator or the administrator's profile. The examples of updates write the
+ * values that the rows already have, and no example changes a row that another example needs. So all
+ * examples succeed in any order.
  */
 export const EXAMPLES: RequestExamples = {
   // These are the credentials of the administrator that `npm run dev` creates.
@@ -105,8 +106,9 @@ export const EXAMPLES: RequestExamples = {
   },
   deleteModulo: { params: { id: modulo.campanas } },
 
-  // A profile has at most one record for each module, so a second request is refused with a 409. After
-  // the example of `guardarMatriz`, which removes the record again, it is carried out.
+  // A profile has at most one record for each module. So this example is answered with 409 if it is
+  // sent twice in succession. It succeeds again after the example of `guardarMatriz`, which removes the
+  // record.
   createPermiso: {
     body: {
       idPerfil: perfil.consulta,

@@ -26,7 +26,8 @@ try {
   app = await buildApp(config, { logStream: output })
   await start(app, config)
 } catch (error) {
-  // The error of a database connection contains the address of the host, but never the password.
+  // Printing the stack reveals no secret. An error of a database connection contains the address of the
+  // host, but never the password.
   const { message, stack } = error as Error
   const text = error instanceof ConfigError ? message : stack
   process.stderr.write(`llavero cannot start\n${text}\n`)
@@ -52,8 +53,9 @@ async function start(app: FastifyInstance, config: Config) {
 }
 
 /**
- * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. Ignores
- * further signals: without this listener, Node would end the process at a second signal.
+ * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. It stays
+ * the listener for the signals and ignores all but the first one. Without a listener, Node would end the
+ * process at once.
  */
 async function stop(signal: NodeJS.Signals) {
   if (isStopping) return

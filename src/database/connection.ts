@@ -6,7 +6,7 @@ import { type DriverSql, type Template, toDriverQuery } from './sql.js'
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 
-/** How long opening a connection may take at most, in milliseconds. */
+/** How long opening a connection may take, in milliseconds. */
 export const CONNECT_TIMEOUT = 2000
 /** PostgreSQL's `statement_timeout` for the connections of the pool, in milliseconds. */
 const STATEMENT_TIMEOUT = 4000
@@ -15,11 +15,11 @@ const STATEMENT_TIMEOUT = 4000
 const LIMITS = {
   statement_timeout: STATEMENT_TIMEOUT,
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // The server probes a client that has been silent for so many seconds. If the client does not
+  // The server probes a client that has been silent for this long, in seconds. If the client does not
   // answer, the server ends the session.
   tcp_keepalives_idle: 60,
-  // The functions in sql/transactions lock rows first and read afterwards. At this isolation level
-  // their reads see what other transactions committed while the function waited for its locks.
+  // A function in sql/transactions locks rows first and reads afterwards. At this isolation level its
+  // reads see what other transactions committed while it waited for its locks.
   default_transaction_isolation: 'read committed',
 } as const
 
@@ -31,12 +31,12 @@ export interface Connection {
   send(template: Template): PromiseLike<unknown>
   /** Closes the connection at once, with a reset. Bytes that were not sent yet are dropped. */
   cut(): void
-  /** Closes the connection when its statement has ended, and after one second at the latest. */
+  /** Closes the connection when its statement has ended, but after one second at the latest. */
   end(): Promise<void>
 }
 
 interface ConnectionOptions {
-  /** Whether to apply LIMITS. With DATABASE_PREPARE=false they are not applied in any case. */
+  /** Whether to apply LIMITS. They are never applied if DATABASE_PREPARE is false. */
   hasLimits: boolean
   /** Called when an open connection is lost, at most once. Not called after `cut`. */
   onLost?: (connection: Connection, error: Error) => void
@@ -46,11 +46,11 @@ interface ConnectionOptions {
  * Opens a connection to `host`. Throws if the host does not answer within CONNECT_TIMEOUT, refuses
  * the connection, or is a standby.
  *
- * Each connection is a postgres.js instance of its own, with one socket. An instance that loses its
- * socket opens another one. In postgres.js 3.4.9 a statement that is sent meanwhile resolves with
- * no rows, although the server has never received it (tests/pool.test.ts shows this). So
- * `openSocket` throws when postgres.js calls it again, and a connection that has lost its socket is
- * discarded.
+ * Each connection is a postgres.js instance of its own, with one socket. By itself, an instance that
+ * loses its socket would open another one. In postgres.js 3.4.9 a statement that is sent in the
+ * meantime resolves with no rows, although the server has never received it (tests/pool.test.ts
+ * shows this). So `openSocket` throws when postgres.js calls it again, and a connection that has lost
+ * its socket is discarded.
  */
 export async function openConnection(
   config: DatabaseConfig,
@@ -59,9 +59,7 @@ export async function openConnection(
 ): Promise<Connection> {
   const { url, database, tls } = config.DATABASE_URL
   let tcp: Socket | undefined
-  /**
-   * The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it.
-   */
+  /** The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it. */
   let socket: Socket | undefined
   let state: 'opening' | 'open' | 'closed' = 'opening'
 
@@ -73,7 +71,10 @@ export async function openConnection(
     return socket
   }
 
-  /** Discards the connection at the first of these events. No statement can be sent afterwards. */
+  /**
+   * Discards the connection when the socket ends, fails or closes, because no statement can be sent
+   * afterwards.
+   */
   function watch(watched: Socket) {
     watched.on('end', () => lose(connectionLost()))
     watched.on('error', lose)
@@ -99,10 +100,13 @@ export async function openConnection(
     end,
   }
 
-  /** Makes openConnection throw. It is set before the connection can be lost. */
+  /** Makes openConnection throw while the connection is opening. Set before the socket is opened. */
   let failOpening: (error: Error) => void = () => {}
 
-  /** Discards the connection. openConnection throws `error`, or `onLost` gets it afterwards. */
+  /**
+   * Discards the connection. While it is opening, openConnection throws `error`. Later, `onLost` is
+   * called with it.
+   */
   function lose(error: Error) {
     if (state === 'opening') failOpening(error)
     if (state === 'open') onLost?.(connection, error)
@@ -112,10 +116,10 @@ export async function openConnection(
   function cut() {
     if (state === 'closed') return
     state = 'closed'
-    // A reset drops the unsent bytes. Otherwise a statement that was reported as failed could still
-    // be executed, even after a later write was answered.
+    // A reset drops the bytes that were not sent yet. Otherwise a statement that was reported as failed
+    // could still reach the server and be executed, even after a later write.
     tcp?.resetAndDestroy()
-    // If the socket is still connecting, resetAndDestroy would first wait for the connection.
+    // While the socket is connecting, resetAndDestroy only waits for the connection.
     if (tcp?.connecting) tcp.destroy()
     socket?.destroy()
   }
@@ -174,8 +178,8 @@ const connectionLost = () =>
 
 /**
  * Opens one connection to the first host that is a primary. The connection has no LIMITS, because
- * migrations may take long. The caller must end it. If no host is a primary, throws an error with
- * the reason for each host.
+ * migrations may take long. The caller must end it. If openConnection fails for every host, throws an
+ * error with the reason for each host.
  */
 export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
   const reasons: string[] = []

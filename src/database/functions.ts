@@ -24,7 +24,7 @@ interface Mark {
 /** Matches the statement with which each file begins, and captures the function's signature. */
 const CREATE_FUNCTION = /^create or replace function (\w+\([^)]*\))/m
 
-/** Reads the files of sql/functions and sql/transactions. Throws if a file creates no function. */
+/** Returns the files of sql/functions and sql/transactions. Throws if a file creates no function. */
 export async function readFunctions(): Promise<FunctionFile[]> {
   const functions = await readSqlFolder('functions')
   const transactions = await readSqlFolder('transactions')
@@ -39,8 +39,8 @@ export async function readFunctions(): Promise<FunctionFile[]> {
 }
 
 /**
- * Creates the functions that are missing in the database, and replaces those that were created from
- * another text. A function that a newer release has created stays as it is.
+ * Creates the functions of the files that are missing in the database, and replaces those that were
+ * created from another text. A function that a newer release has created stays as it is.
  */
 export async function applyFunctions(tx: TransactionSql, files: FunctionFile[]): Promise<void> {
   const marks = await readMarks(tx)
@@ -76,7 +76,5 @@ async function readMarks(tx: TransactionSql): Promise<Mark[]> {
 
 const formatMark = ({ version, file, checksum }: Mark) => `llavero ${version} ${file} ${checksum}`
 
-/**
- * Returns a number above 0 if version `a` is higher than `b`. For example, 0.10.0 is above 0.9.0.
- */
+/** Returns a number above 0 if version `a` is higher than `b`, as 0.10.0 is higher than 0.9.0. */
 const compareVersions = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

@@ -8,7 +8,7 @@ const MIGRATION_LOCK = 7_305_511_402
 /**
  * Brings the database up to date in one transaction. Applies the files of sql/migrations that were
  * not applied before, and the changed files of sql/functions and sql/transactions (sql/README.md).
- * Replicas that start at the same time do this one after the other, because of an advisory lock.
+ * An advisory lock makes replicas that start at the same time do this one after the other.
  *
  * Returns the names of the migrations that it has applied. If the database has a migration that
  * this release does not know, a newer release has migrated the database. Then migrate changes
@@ -20,8 +20,8 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const known = migrations.map(({ name }) => name)
 
   return sql.begin(async (tx) => {
-    // A replica waits here while another one migrates. That may take longer than the server's own
-    // statement_timeout allows.
+    // The second statement waits while another replica migrates. That may take longer than the
+    // statement_timeout in the server's own configuration allows.
     await tx`set local statement_timeout = 0`
     await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
     await tx`

@@ -2,11 +2,11 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Host } from './socket.js'
 
 /**
- * Returns two functions that log the outages of the database for a pool. One line is logged when
- * the database is lost, and one when it serves again, however many connections fail in between.
+ * Returns two functions that log the outages of a pool's database. One line is logged when the
+ * database is lost, and one when it serves again, however many connections fail in between.
  *
- * After a failover the pool may still have connections to the old host, and then the first line is
- * not logged. The second line is logged anyway, because another host serves now.
+ * After a failover the pool may never have been without a connection. Then the first line is not
+ * logged, but the second one is, because another host serves now.
  */
 export function watchOutages(log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   let isLost = false

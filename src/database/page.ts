@@ -3,7 +3,7 @@ import type { Sql, Statement } from './sql.js'
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
 
-/** Returns the number of rows before a page. The first page is 1. */
+/** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
 
 /** Returns the number of pages for a list of `rows` rows, which is 0 for an empty list. */
@@ -17,7 +17,10 @@ interface List {
   rows: Fragment
   /** Whether `rows` has a condition that searches for a text. */
   isSearch: boolean
-  /** Selects the columns of the answer from `pagina`, the rows of the page. By default, all. */
+  /**
+   * Selects the columns of the answer from `pagina`, which contains the rows of the page. By default,
+   * all columns are selected.
+   */
   seen?: Fragment
 }
 
@@ -25,14 +28,14 @@ interface List {
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
  * past the end has no rows.
  *
- * In a search the list is `materialized`, so PostgreSQL finds the matching rows once, for the page
- * and for the count. Otherwise it could read the table from the newest row on until the page is
- * complete. If few rows match, it would read the whole table. Without a search that plan is the
- * right one, because the page is complete after a few rows.
+ * In a search the list is `materialized`: PostgreSQL finds the matching rows once, for the page and
+ * for the count. Without `materialized`, PostgreSQL could read the table from the newest row on until
+ * the page is complete. In a search for which few rows match, it would read the whole table. In a list
+ * without a search this plan is the right one, because the page is complete after a few rows.
  *
  * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If
- * they were parameters, the plan would depend on their values, and PostgreSQL might plan the
- * statement again at each call.
+ * they were parameters, the costs of a plan would depend on their values, and PostgreSQL might plan
+ * the statement again at each call.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
@@ -66,10 +69,10 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 }
 
 /**
- * Returns the condition that a column contains the text `search`. Upper and lower case are not
- * distinguished. `%`, `_` and `\` in the text are ordinary characters. The pattern is in a
- * subquery, so that PostgreSQL folds its case once for the whole statement and not again for each
- * row.
+ * Returns the condition that a column contains the text `search`. Upper and lower case of ASCII and
+ * Spanish letters are not distinguished. `%`, `_` and `\` in the text are ordinary characters. The
+ * pattern is in a subquery, so that PostgreSQL folds its case once for the whole statement and not
+ * again for each row.
  */
 export const hasText = (sql: Sql, column: Fragment, search: string) =>
   sql`fold_case(${column}) like (select fold_case(${pattern(search)}))`

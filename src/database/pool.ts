@@ -21,8 +21,8 @@ import {
 } from './sql.js'
 
 /**
- * How long a statement waits for a connection at most, in milliseconds. Within this time the pool
- * can make at least one attempt to open a connection.
+ * How long a statement may wait for a connection, in milliseconds. This is long enough for at least one
+ * attempt to open a connection.
  */
 const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
@@ -32,11 +32,14 @@ const RETRY_PAUSE = 100
 export interface Pool extends Sql {
   /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
-  /** Closes all connections. Statements that wait or are called later are not sent. */
+  /**
+   * Closes all connections. Statements that are still waiting or come later reject with
+   * StatementNotSent.
+   */
   end(): Promise<void>
 }
 
-/** A statement that was called and has no answer yet. */
+/** A statement that has no answer yet. */
 interface Task {
   readonly template: Template
   readonly resolve: (rows: unknown) => void
@@ -56,7 +59,7 @@ interface Task {
  * server has refused it. After any other error the server may have executed it.
  *
  * The pool may cut a connection while the server still executes its statement. The server notices
- * that later, so for a while it may have more sessions than DATABASE_POOL_MAX.
+ * this only when the statement ends, so it may have more sessions than DATABASE_POOL_MAX for a while.
  */
 export function openPool(
   config: DatabaseConfig,
@@ -64,7 +67,9 @@ export function openPool(
 ): Pool {
   const { hosts } = config.DATABASE_URL
   const idle: Connection[] = []
+  /** The connections that have a statement in flight, with their statements. */
   const busy = new Map<Connection, Task>()
+  /** The statements that wait for a connection, oldest first. */
   const waiting = new Set<Task>()
   const outage = watchOutages(log)
   /** The attempts to open a connection that have not ended yet. */
@@ -94,6 +99,7 @@ export function openPool(
     openConnections()
   }
 
+  /** Rejects a waiting statement because it has got no connection. */
   function giveUp(task: Task) {
     refuse(task, lastFailure ?? new Error('no connection became free in time'))
   }
@@ -156,7 +162,7 @@ export function openPool(
     send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
   }
 
-  /** Called when a connection is lost that this pool has not cut. */
+  /** Called when `connection` is lost without having been cut by this pool. */
   function onLost(connection: Connection, error: Error) {
     const task = busy.get(connection)
     if (task && finish(task, connection)) task.reject(error)
@@ -169,7 +175,7 @@ export function openPool(
     openConnections()
   }
 
-  /** Closes the idle connections. When one connection is lost, they may be dead as well. */
+  /** Cuts the idle connections. They may be dead as well when another connection has failed. */
   function cutIdle() {
     for (const connection of idle.splice(0)) connection.cut()
   }
@@ -245,15 +251,15 @@ const poolEnded = () => new Error('the pool has ended')
  * cannot if the server sent rows before the error: the driver does not reset its row counter, so
  * the next result begins with empty entries.
  *
- * Before a violated constraint (class 23) or a refusal of our functions (LL401, LL403) the server
- * sends no rows, because every write is one call of a function that returns one value.
+ * The server sends no rows before it reports a violated constraint (class 23) or an error that our own
+ * functions raise (LL401, LL403), because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
 
 /**
- * Returns whether the error concerns this statement alone. The other connections may be unusable as
- * well if the server has ended the session (FATAL), if the server is read-only (25006), or if a
- * pooler has lost the server.
+ * Returns whether the error concerns its statement alone. In three cases the other connections may be
+ * unusable as well: the server has ended the session (FATAL), the server has become read-only (25006),
+ * or a pooler has lost the server.
  */
 const isOfStatementAlone = (error: unknown) =>
   isPostgresError(error) &&
@@ -262,8 +268,8 @@ const isOfStatementAlone = (error: unknown) =>
   !isOfPooler(error)
 
 /**
- * Returns whether the server refused a connection for a reason that lasts, such as an unknown
- * database. Two reasons pass soon: too many connections (class 53), and a server that starts up or
- * shuts down (57P).
+ * Returns whether the server refused a connection for a lasting reason, such as an unknown database.
+ * Two reasons are not lasting: the server has too many connections (class 53), or it is starting up or
+ * shutting down (57P).
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

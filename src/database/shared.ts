@@ -7,8 +7,9 @@ import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
  * the event loop. All of these calls get the same answer, or the same error.
  *
  * `query` is called when that turn has ended. So the answer contains everything that was committed
- * before any of the calls. Under load many calls fall into one turn, because one statement looks up
- * the sessions of many requests, and all of these requests then continue in the same turn.
+ * before any of the calls. Under load many calls fall into one turn: one statement looks up the
+ * sessions of many requests (see shareLookups), and all of these requests then continue in the same
+ * turn.
  */
 export function shareEqual<Argument, Answer>(
   query: (argument: Argument) => Promise<Answer>,
@@ -33,12 +34,12 @@ export function shareEqual<Argument, Answer>(
 /**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
  * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
- * of these statements are in flight. The look-ups that arrive in the meantime share the next
- * statement.
+ * of these statements are in flight. The look-ups that arrive while all of them are in flight share
+ * the next statement.
  *
  * `find` is called after the look-ups that it answers. So the answers contain everything that was
- * committed before any of these look-ups. If `find` rejects, all of its look-ups reject. They
- * reject with a DatabaseTimeout if the answer takes longer than ANSWER_TIMEOUT.
+ * committed before any of these look-ups. If `find` rejects, all of its look-ups reject with the same
+ * error. If the answer takes longer than ANSWER_TIMEOUT, they reject with a DatabaseTimeout.
  */
 export function shareLookups<Lookup extends object, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
@@ -51,7 +52,7 @@ export function shareLookups<Lookup extends object, Found>(
   let next: Promise<Map<string, Found | undefined>> | undefined
 
   async function findCollected() {
-    // The look-ups that arrive in the same turn of the event loop are sent with this statement.
+    // Wait for the other look-ups that arrive in the same turn of the event loop.
     await setImmediate()
     const lookups = collected
     collected = new Map()

@@ -1,7 +1,9 @@
 import type { JSONValue, PendingQuery, PostgresError, Sql as PostgresSql, Row } from 'postgres'
 import { Failure, type FailureArguments } from '../http/failures.js'
 
-/** How long a statement may take from its call to its answer, in milliseconds. */
+/**
+ * How long a statement may take until its answer, in milliseconds. Its wait for a connection is included.
+ */
 export const ANSWER_TIMEOUT = 4500
 
 /** The interface of postgres.js. It offers transactions and scripts, which the pool does not. */
@@ -75,7 +77,7 @@ function toDriverValue(driver: DriverSql, value: Value) {
   return value
 }
 
-/** Thrown if a statement that was sent has no answer in time. The server may have executed it. */
+/** Thrown if a statement has no answer in time. If it was sent, the server may have executed it. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
@@ -87,15 +89,16 @@ export class StatementNotSent extends Error {
   }
 }
 
-/** Returns whether the server may have executed a write although it failed with `error`. */
+/** Returns whether the server may have executed a write that has failed with `error`. */
 export function mayHaveHappened(error: unknown) {
   if (error instanceof Failure || error instanceof StatementNotSent) return false
   return !isPostgresError(error) || isOfPooler(error)
 }
 
 /**
- * Returns whether a pooler has sent the error, and not the server. PgBouncer sends class 08 when it
- * loses its connection to the server. Then the statement may have been executed or not.
+ * Returns whether the error comes from a pooler, and not from the server. PgBouncer sends an error of
+ * class 08 when it loses its connection to the server. The server may have executed the statement
+ * before that.
  */
 export const isOfPooler = ({ code }: PostgresError) => code.startsWith('08')
 
@@ -110,6 +113,6 @@ export function onConstraint(name: string, ...failure: FailureArguments) {
   }
 }
 
-/** Returns whether the error is one that the server sent. */
+/** Returns whether the error was sent by the server, or by a pooler in its name. */
 export const isPostgresError = (error: unknown): error is PostgresError =>
   error instanceof Error && error.name === 'PostgresError'

@@ -8,7 +8,7 @@ export const BODY_LIMIT = 64 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
-/** How many JSON values a larger body may have. */
+/** How many JSON values a body larger than FREE_SIZE may have. */
 const MAX_VALUES = 1000
 
 /**
@@ -16,7 +16,7 @@ const MAX_VALUES = 1000
  * a missing one. Three Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
- *   than FREE_SIZE and has more than MAX_VALUES values
+ *   than FREE_SIZE and may have more than MAX_VALUES values (see estimateValues)
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
  */
@@ -36,7 +36,7 @@ async function parseBody(request: FastifyRequest, payload: Readable) {
   // the same total size are parsed quickly.
   const isSlowToParse = body.length > FREE_SIZE && estimateValues(body) > MAX_VALUES
   if (isSlowToParse) throw new Failure('tooLarge')
-  // `toString` would replace each byte that is not UTF-8, and the altered text would be stored.
+  // `toString` would replace each byte that is not valid UTF-8, and the altered text would be stored.
   if (!isUtf8(body)) throw new Failure('noJson')
 
   try {
@@ -70,8 +70,8 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
 
     payload.on('data', add)
     finished(payload, { writable: false }, (error) => {
-      // If the connection was destroyed before this call, there may be no error. The second condition
-      // detects this case.
+      // If the connection was destroyed before `finished` was called, `error` may be undefined. Then the
+      // stream has not ended, which the second condition detects.
       const isIncomplete = error || !payload.readableEnded
       if (isIncomplete) reject(new Failure('unreadable'))
       else resolve(buffer.subarray(0, length))
@@ -100,7 +100,7 @@ function estimateValues(body: Buffer) {
   return 1 + count(body, ',') + count(body, '[') + count(body, '{')
 }
 
-/** Returns how often `character` occurs in `body`. Stops counting above MAX_VALUES. */
+/** Returns how often `character` occurs in `body`, or MAX_VALUES + 1 if it occurs more often. */
 function count(body: Buffer, character: string) {
   let found = 0
   let index = body.indexOf(character)

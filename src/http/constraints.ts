@@ -3,7 +3,7 @@
  * the client gets the message of the first one that the value violates.
  */
 export interface Constraint {
-  /** A field can replace the constraint's message in its `messages`, where this name is the key. */
+  /** The key under which a field can replace the constraint's message (see `Messages` in fields.ts). */
   readonly name: string
   /** Returns whether `value` satisfies the constraint, given that it satisfies all earlier ones. */
   isSatisfied(value: unknown): boolean
@@ -127,21 +127,23 @@ export const textConstraints = (max: number, presence = requiredAndNotBlank) => 
 
 /** Returns whether `text` has more than `max` code points. */
 function isLongerThan(max: number, text: string) {
-  // `length` counts UTF-16 units, and a code point has one or two of them. So most texts need no count.
+  // `length` counts UTF-16 units, and a code point has one or two of them. So for most texts the code
+  // points need not be counted.
   if (text.length <= max) return false
   if (text.length > 2 * max) return true
   return [...text].length > max
 }
 
 /**
- * Returns `value` if it is a whole number. Converts a text with JavaScript's `Number`, which makes 0 of a
- * blank text, and Infinity of a number beyond the range of a double. Returns undefined for every other
- * value, even for the word `Infinity`.
+ * Returns `value` if it is a whole number, and a text that JavaScript's `Number` converts to a whole
+ * number as that number. A blank text becomes 0. A number beyond the range of a double becomes Infinity,
+ * which counts as a whole number. Returns undefined for every other value, even for the word `Infinity`.
  */
 function wholeNumber(value: unknown) {
-  const isText = typeof value === 'string'
-  if (!isText && typeof value !== 'number') return undefined
-  if (isText && /infinity/i.test(value)) return undefined
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const isInfinityWord = typeof value === 'string' && /infinity/i.test(value)
+  if (isInfinityWord) return undefined
+
   const number = Number(value)
   const isOutOfRange = Math.abs(number) === Infinity
   return Number.isInteger(number) || isOutOfRange ? number : undefined

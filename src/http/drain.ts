@@ -16,21 +16,21 @@ const NOTICE = 500
 const IDLE_GRACE = 2000
 
 /**
- * Stops accepting connections, and keeps those that are open. This method belongs to `net.Server`, the
- * base class of `http.Server`.
+ * The method of `net.Server`, the base class of `http.Server`, that makes the server stop accepting
+ * connections and keeps those that are open.
  *
- * `http.Server` has a `close` of its own, which also closes the idle connections at once, so that a
- * request that is already on its way is lost (https://github.com/nodejs/node/issues/60617). If the
- * service accepted connections during IDLE_GRACE instead, proxies would open new ones to a process that
- * is about to end.
+ * The `close` of `http.Server` also closes the idle connections at once. A request that is already on
+ * its way on such a connection is then lost (https://github.com/nodejs/node/issues/60617). If the
+ * service called neither method and accepted connections during IDLE_GRACE, proxies would open new ones
+ * to a process that is about to end.
  */
 const stopAccepting = net.Server.prototype.close
 
 /**
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
- * gets one more answer, with `Connection: close`. If no request arrives, Fastify closes the connection
- * after IDLE_GRACE. Then it waits for the requests in flight.
+ * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections that
+ * are still idle, and waits for the requests in flight.
  */
 export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)

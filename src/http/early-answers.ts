@@ -2,8 +2,8 @@ import { finished } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * The most bytes that are read and discarded. It is the length of the longest string in V8, so a page
- * in a browser cannot build a larger JSON body.
+ * How many bytes of one body may be read and discarded. A string in V8 has at most about as many
+ * characters, so the JSON body of a browser or of Node is hardly ever larger.
  */
 const MAX_DISCARDED = 512 * 1024 * 1024
 
@@ -16,12 +16,14 @@ const MAX_DISCARDED = 512 * 1024 * 1024
 export function answerAfterBody(app: FastifyInstance) {
   app.addHook('onSend', ({ raw }, _reply, _payload, done) => {
     if (raw.complete) return done()
+
     let discarded = 0
     raw.on('data', (piece: Buffer) => {
       discarded += piece.length
       if (discarded > MAX_DISCARDED) raw.destroy()
     })
-    // An error means that the connection has been closed. Nobody waits for the answer in that case.
-    finished(raw.resume(), { writable: false }, () => done())
+    raw.resume()
+    // After an error the hook continues as well: the connection is closed, and nobody gets the answer.
+    finished(raw, { writable: false }, () => done())
   })
 }

@@ -5,7 +5,7 @@ export function Named<T extends TProperties>(title: string, description: string,
   return Type.Object(properties, { title, description })
 }
 
-/** Returns the schema of a text or null in an answer. */
+/** Returns the schema of a field of an answer that is a text or null. */
 export const NullableText = (options: SchemaOptions) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
 
@@ -21,8 +21,8 @@ export const Success = <T extends TSchema>(data: T) =>
   })
 
 /**
- * Returns the answer `{ success: true, data }`. `changes` is what a write has changed. Only the audit log
- * contains the changes: auth/audit.ts removes them before the answer is sent.
+ * Returns the answer `{ success: true, data }`. `changes` is what a write has changed, for the audit
+ * line. A hook removes the changes before the answer is serialized (see auth/audit.ts).
  */
 export const success = <T>(data: T, changes?: object) => ({
   success: true as const,

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * For these kinds of failure the text is always passed to the constructor of Failure. `invalid` is a
- * violated constraint for which the contract has a text. `malformed` is any other violated constraint.
+ * For these kinds of failure the text is always passed to the constructor of Failure. `invalid` means
+ * that a field violates a constraint for which the contract has a text. `malformed` means that a field
+ * violates any other constraint.
  */
 type WithOwnText = 'invalid' | 'malformed'
 
@@ -23,7 +24,7 @@ type WithRouteText =
   | 'unavailable'
   | 'unexpected'
 
-/** The kinds of failure. None of them is bound to a status of HTTP. */
+/** The kinds of failure. Each route may answer a kind with a different HTTP status. */
 export type FailureCode = WithOwnText | WithEitherText | WithRouteText
 
 /** The kind of the failure, a text in Spanish for the client, and the cause for the log. */
@@ -41,8 +42,8 @@ export class Failure extends Error {
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)
-    // An empty text would count as a missing one. This error shows the mistake at the start of the
-    // service, because documentFailures makes a Failure with each text that a route declares.
+    // An empty text would count as a missing one. If a route declares an empty text, the service does not
+    // start, because documentFailures makes a Failure with each text that is declared.
     if (text === '') {
       throw new TypeError(`the text of the Failure ${code} is empty`)
     }
@@ -167,21 +168,24 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
   request.failure = failure
 
   const details = { err: cause }
-  if (code === 'unexpected') request.log.error(details, 'unexpected failure')
-  else if (cause) request.log.warn(details, code)
+  if (code === 'unexpected') {
+    request.log.error(details, 'unexpected failure')
+  } else if (cause) {
+    request.log.warn(details, code)
+  }
 
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
   return reply.code(status).send(body)
 }
 
-/** What may be thrown. The errors of Fastify and its plugins have both properties. */
+/** The properties that the errors of Fastify and its plugins have. Any other error may lack them. */
 interface FrameworkError {
   code?: string
   statusCode?: number
 }
 
-/** Converts what Fastify and its plugins throw into a Failure. Their own texts are never sent. */
+/** Converts any error into a Failure. Only the text of a Failure is ever sent to a client. */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as FrameworkError

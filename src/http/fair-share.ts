@@ -7,23 +7,30 @@ interface Client {
   off(event: 'close', listener: () => void): unknown
 }
 
+/** A request that waits until its key may hold `amount` more. `begin` ends the wait. */
+interface Waiting {
+  amount: number
+  begin(): void
+}
+
 /** The amount that one key holds, and its waiting requests, oldest first. */
 interface Account {
   taken: number
-  waiting: { amount: number; begin(): void }[]
+  waiting: Waiting[]
 }
-
-export type FairShare = ReturnType<typeof fairShare>
 
 /**
  * Divides a scarce resource among keys. Each key may hold the amount `share` at a time. A request for
- * more waits until the key has given enough back. The caller refuses a request when `isFull`, so that
- * at most `maxWaiting` requests of one key wait. An amount above `share` is granted when its key
- * holds nothing else.
+ * more waits until the key has given enough back. An amount above `share` is granted when its key holds
+ * nothing else.
+ *
+ * The number of waiting requests is not limited here: the caller must refuse a request when `isFull`
+ * returns true, so that at most `maxWaiting` requests of one key wait.
  */
 export function fairShare(share: number, maxWaiting = Infinity) {
   const accounts = new Map<number, Account>()
 
+  /** Returns whether `account` may hold `amount` more. */
   function fits({ taken }: Account, amount: number) {
     return taken === 0 || taken + amount <= share
   }
@@ -39,19 +46,25 @@ export function fairShare(share: number, maxWaiting = Infinity) {
     }
   }
 
+  /** Resolves when `amount` has been granted. Rejects when the client disconnects before. */
   function wait(account: Account, amount: number, client: Client) {
     return new Promise<void>((resolve, reject) => {
-      const entry = { amount, begin }
+      const request: Waiting = { amount, begin }
+
       function begin() {
         client.off('close', leave)
         resolve()
       }
+
       function leave() {
-        account.waiting.splice(account.waiting.indexOf(entry), 1)
+        const index = account.waiting.indexOf(request)
+        account.waiting.splice(index, 1)
+        // A smaller request behind this one may fit now.
         admit(account)
         reject(new Failure('unreadable'))
       }
-      account.waiting.push(entry)
+
+      account.waiting.push(request)
       client.once('close', leave)
     })
   }

@@ -28,7 +28,9 @@ import { Failure } from './failures.js'
 /** The contract's texts for the constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-/** The key is a symbol, so that the constraints do not appear in the OpenAPI document. */
+/**
+ * The key of a schema's constraints. It is a symbol, so that they do not appear in the OpenAPI document.
+ */
 const CONSTRAINTS = Symbol('constraints')
 
 interface FieldConstraints {
@@ -50,7 +52,7 @@ function constraintsOf(schema: FieldSchema): FieldConstraints {
 }
 
 /**
- * Returns the schema of a field. `wire` is its JSON Schema in the OpenAPI document. Requests are
+ * Returns the schema of a field. `wire` is its JSON Schema for the OpenAPI document only. A request is
  * checked against the constraints, in their order. `messages` replaces the constraints' own texts.
  */
 export function field<T>(
@@ -130,7 +132,7 @@ export const PathId = (message: string, description: string) =>
 
 const TOO_LONG = Symbol('too long')
 
-/** The schema of a list. The function under TOO_LONG returns the Failure for a list that is too long. */
+/** The schema of a list. Its property TOO_LONG returns the Failure for a list that is too long. */
 type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
 
 /**
@@ -153,7 +155,7 @@ export function checkLength(schema: TSchema, list: unknown[]): Failure | undefin
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, nullable: true })
 
-/** Returns the schema of a boolean. Texts and numbers that stand for one are not accepted. */
+/** Returns the schema of a boolean. A text like 'true' and a number like 1 are not accepted. */
 export const Bool = (description?: string) =>
   field<boolean>({ type: 'boolean', description }, [required, isBoolean])
 
@@ -184,26 +186,23 @@ export function Text(options: TextOptions = {}) {
   return field<string>(wire, constraints, messages)
 }
 
+const PAGE_WIRE = { type: 'integer', minimum: 1, default: 1, description: 'Página' }
+
+/** No list has so many pages, so handlers get this number for every greater one. */
+const MAX_PAGE = MAX_ID
+
 /** The query parameter `page`: a whole number of at least 1 (contract, section 8). */
 export const PageNumber = Type.Optional(
-  decoded(
-    field<string>(
-      {
-        type: 'integer',
-        minimum: 1,
-        default: 1,
-        description: 'Página',
-      },
-      [isPage],
-    ),
-    (value) => Math.min(Number(value), MAX_ID),
-  ),
+  decoded(field<string>(PAGE_WIRE, [isPage]), (value) => Math.min(Number(value), MAX_PAGE)),
 )
 
-/** The longest text to search for, in characters. No text that can be searched is longer. */
+/** The longest text to search for, in characters. The texts that are searched are not longer. */
 const MAX_SEARCH = 255
 
-/** The query parameter `search`: a text that the rows must contain, whatever the case. */
+/**
+ * The query parameter `search`: a text that the rows must contain. Upper and lower case of ASCII and
+ * Spanish letters are not distinguished.
+ */
 export const Search = Type.Optional(
   field<string>(
     {

@@ -1,7 +1,10 @@
 import cors from '@fastify/cors'
 import fp from 'fastify-plugin'
 
-/** The headers of every answer. They keep browsers from storing the answer or showing it as a page. */
+/**
+ * The headers of every answer. They keep browsers from storing the answer, from showing it as a page,
+ * and from requesting it without TLS. A route may replace some of them (see docs.ts).
+ */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -24,6 +27,8 @@ export default fp<{ origins: string[] }>(async (app, { origins }) => {
       credentials: true,
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       exposedHeaders: ['x-request-id', 'retry-after', 'etag'],
+      // The plugin answers an incomplete preflight request like a complete one. It would otherwise
+      // answer with 400 and a text that is not JSON.
       strictPreflight: false,
       // How long a browser may store the answer to a preflight request, in seconds.
       maxAge: 600,

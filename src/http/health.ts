@@ -13,7 +13,16 @@ const NOT_READY = statusFailure(503, 'No disponible')
  */
 const healthRoutes: RoutePlugin = async (app) => {
   /** The query in flight. Requests that arrive before it ends share it. */
-  let query: Promise<unknown> | undefined
+  let query: Promise<void> | undefined
+
+  /** Throws if the database cannot be queried, or if it has become a standby. */
+  async function queryDatabase() {
+    try {
+      await app.sql`select require_primary()`
+    } finally {
+      query = undefined
+    }
+  }
 
   app.get('/live', {
     schema: { hide: true, response },
@@ -32,11 +41,7 @@ const healthRoutes: RoutePlugin = async (app) => {
       if (app.isStopping) throw new Failure('unavailable')
       // The route needs no session, so anybody can send any number of requests. They all share one
       // query, so they occupy at most one connection of the pool.
-      query ??= app.sql`select require_primary()`
-        .then(() => {})
-        .finally(() => {
-          query = undefined
-        })
+      query ??= queryDatabase()
       await query
       return OK
     },

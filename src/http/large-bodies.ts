@@ -5,17 +5,17 @@ import { fairShare } from './fair-share.js'
 
 /**
  * How many bytes all large bodies may have together while they are read and handled. Each of them takes
- * several times its size in memory. The limit is higher if two bodies of the size `largestBody` need
- * more.
+ * several times its size in memory. If two bodies of the largest size have more bytes than this, their
+ * sum is the limit instead.
  */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Bounds the memory for bodies above BODY_LIMIT. The bytes of such a body count towards MAX_BYTES from
- * before the body is read until the request is answered. A body that does not fit is refused with the
- * Failure `busy`. The bodies of one user (`request.sharer`, see turns.ts) may take half of the bytes.
- * Further bodies of the same user wait. `largestBody` is the largest `bodyLimit` of all routes, in
- * bytes.
+ * before the body is read until the answer is ready. The bodies of one user (`request.sharer`, see
+ * turns.ts) may take half of the bytes, and further bodies of the same user wait. A body for which the
+ * other users leave too few bytes is refused with the Failure `busy`. `largestBody` is the largest
+ * `bodyLimit` of all routes, in bytes.
  */
 export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
@@ -25,7 +25,7 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   let bytesTaken = 0
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // Requests that count for no user share the key 0, which is nobody's id.
+    // All requests whose `sharer` is null share the key 0, which is not the id of any user.
     const giveBack = await shares.take(sharer ?? 0, bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()
@@ -41,7 +41,7 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   app.addHook('preParsing', async (request) => {
     const bytes = announcedBytes(request)
     const isSmall = bytes <= BODY_LIMIT
-    // bodies.ts refuses such a body without reading it.
+    // bodies.ts refuses a body that is too large without reading it.
     const isTooLarge = bytes > request.routeOptions.bodyLimit
     if (isSmall || isTooLarge) return
     taken.set(request, await take(request, bytes))
@@ -54,7 +54,10 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   })
 }
 
-/** Returns the size of the body in bytes, or the route's limit if the body is chunked. */
+/**
+ * Returns the size of the body in bytes. A chunked body does not announce its size. So the limit of the
+ * route is returned for it.
+ */
 function announcedBytes({ headers, routeOptions }: FastifyRequest) {
   const isChunked = headers['transfer-encoding'] !== undefined
   if (isChunked) return routeOptions.bodyLimit

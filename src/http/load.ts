@@ -16,8 +16,8 @@ const MAX_LOOP_DELAY = 1000
 const REFUSAL_DELAY = 1000
 
 /**
- * Throws the Failure `busy` after REFUSAL_DELAY. The delay slows down clients that repeat a refused
- * request at once, and would otherwise keep the service busy with refusals.
+ * Throws the Failure `busy` after REFUSAL_DELAY. Some clients repeat a refused request at once. Without
+ * the delay they would keep the service busy with refusals.
  */
 export async function refuse(): Promise<never> {
   await sleep(REFUSAL_DELAY)

@@ -5,12 +5,12 @@ import type { Config } from '../config.js'
 export const AUDIT_LEVEL = 35
 
 /**
- * Control, format and line-separating characters. JSON.stringify does not escape them, and a terminal
- * that shows the log would interpret them.
+ * The control, format and line-separating characters that JSON.stringify does not escape. A terminal
+ * that shows the log would interpret them, so they are percent-encoded.
  */
 const UNESCAPED = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** What the log lines are written to: an Output (output.ts), or a stream. */
+/** Where the logger writes its lines: an Output (output.ts), or a stream. */
 export type LogStream = { write(line: string): unknown }
 
 /**
@@ -69,9 +69,9 @@ declare module 'fastify' {
 }
 
 /**
- * Writes one line for each request when it has been answered, or a line with `aborted` if the client
- * has disconnected before. Successful requests for health and metrics have no line. The id in the
- * header `x-request-id` of every answer is the `reqId` of its line.
+ * Logs one line for each request when it has been answered. The line has `aborted` if the client has
+ * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
+ * is the id in the header `x-request-id` of the answer.
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')

@@ -11,9 +11,9 @@ interface AppGauge {
 }
 
 /**
- * These gauges of the metrics library are left out. By convention only the name of a counter ends in
- * `_total`. The same numbers, by type, are in `nodejs_active_handles`, `nodejs_active_requests` and
- * `nodejs_active_resources`.
+ * Gauges of the metrics library that are left out, because by convention only the name of a counter ends
+ * in `_total`. Each number is also the sum of another gauge, such as `nodejs_active_handles`, which has
+ * one value for each type.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -64,8 +64,9 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
     labelNames: ['state'],
     registers,
     collect() {
-      const counts = Object.entries(app.sql.usage())
-      for (const [state, count] of counts) this.set({ state }, count)
+      const { running, waiting } = app.sql.usage()
+      this.set({ state: 'running' }, running)
+      this.set({ state: 'waiting' }, waiting)
     },
   })
   for (const { name, help, read } of gauges) {

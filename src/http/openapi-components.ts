@@ -9,7 +9,7 @@ interface Operation {
 /** The operations by path and method. */
 type Paths = Record<string, Record<string, Operation>>
 
-/** One place where a response is used: an operation and a status of it. */
+/** A place where a response is used: the operation, and the status under which it has the response. */
 interface Use {
   operation: Operation
   status: string

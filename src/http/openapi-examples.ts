@@ -11,7 +11,10 @@ export interface RequestExample {
 /** The example requests, by the `operationId` of the operation. */
 export type RequestExamples = Record<string, RequestExample | undefined>
 
-/** A mark in a name. The page replaces it by a random number, so that the name is always new. */
+/**
+ * A part of the names in the examples. The page replaces it by a random number in each request, so that
+ * the name is always a new one.
+ */
 export const PLACEHOLDER = '{n}'
 
 /** The name of the example of a successful answer, and the description of that answer. */

@@ -28,7 +28,7 @@ export interface About {
   examples: RequestExamples
 }
 
-/** The properties of a route that the document is made from. */
+/** The properties of a route from which the document is made. */
 interface DocumentedRoute {
   method: RouteOptions['method']
   url: string
@@ -50,8 +50,8 @@ export function documentRoutes(app: FastifyInstance, about: About): () => Promis
 
 /**
  * Makes the document with the plugin `@fastify/swagger`, on an additional application that answers no
- * requests. The plugin is loaded only when a client requests the document, which most processes never
- * see, so that it does not slow down every start of the service.
+ * requests. Most processes never get a request for the document. So the plugin is loaded at the first
+ * such request, and not at the start of the service, which it would slow down.
  */
 async function makeDocument(routes: DocumentedRoute[], about: About) {
   const { default: swagger } = await import('@fastify/swagger')
@@ -80,24 +80,36 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
 const shareComponents: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}
   const schemas: Record<string, object> = {}
-  const sharedPaths = JSON.parse(JSON.stringify(paths), (_key, value) => {
-    const { title, literals, ...schema } = Object(value)
-    if (!title) return value
+
+  /** Returns the reference to a schema that has a title, and every other value as it is. */
+  function share(_key: string, value: unknown) {
+    const isSchemaWithTitle = value instanceof Object && 'title' in value
+    if (!isSchemaWithTitle) return value
+    const { title, literals, ...schema } = value as TitledSchema
     schemas[title] = schema
-    const $ref = `#/components/schemas/${title}`
-    return literals ? { allOf: [{ $ref }, literals] } : { $ref }
-  })
+    const reference = { $ref: `#/components/schemas/${title}` }
+    return literals ? { allOf: [reference, literals] } : reference
+  }
+
+  // JSON.parse calls `share` for each value of the document, and for the parts of a value first. So the
+  // schemas in `components` contain references, too.
+  const sharedPaths = JSON.parse(JSON.stringify(paths), share)
   const responses = shareResponses(sharedPaths)
   const components = { ...rest.components, schemas, responses }
   return { ...rest, paths: sharedPaths, components }
 }
 
+/** A schema that the document defines once, under its title. */
+interface TitledSchema {
+  title: string
+  literals?: object
+}
+
 const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => ({
-  // The tag of an operation is its feature, the second segment of the path. The slash at the end of a
-  // path is removed: Fastify makes `/api/x/` of the prefix `/api/x` and the route `/`.
+  // The tag of an operation is its feature, the second segment of the path.
   transform: ({ schema, url }) => ({
     schema: { ...schema, tags: [url.split('/')[2] ?? ''] },
-    url: url.replace(/\/$/, ''),
+    url,
   }),
   transformObject: shareComponents,
   // A literal stays a `const`. If it were an `enum` with one value, client generators would make an
@@ -131,6 +143,8 @@ const options = ({ description, tags }: About): FastifyDynamicSwaggerOptions => 
 })
 
 const message = Type.String({ description: 'Qué ha fallado' })
+
+/** The schemas of the bodies of all failures, by shape. */
 const BODIES = {
   status: Named('FalloStatusCode', 'Por qué no se ha cumplido la petición', {
     statusCode: Type.Integer({ description: 'El código de estado de HTTP' }),
@@ -149,7 +163,7 @@ const BODIES = {
  */
 export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
-  // A HEAD route shares the schema of its GET.
+  // A HEAD route has the same schema object as its GET route, which this function has changed already.
   if (schema?.hide || !schema?.response || method === 'HEAD') return
 
   const response = schema.response as Record<number, TSchema>
@@ -207,9 +221,9 @@ function failuresOfRoute({ method, schema, config }: RouteOptions): Failure[] {
   const declared = Object.entries(config?.failures ?? {}) as [FailureCode, FailureAnswer][]
 
   const usual = [new Failure('unexpected'), new Failure('busy')]
-  // The path may be impossible to decode.
+  // A path with parameters may be impossible to decode.
   if (params) usual.push(new Failure('unreadable'))
-  // A client may send a body even if the route expects none. It is read all the same, and may be refused.
+  // A client may send a body even if the route expects none. Such a body is read, and may be refused.
   if (method !== 'GET') {
     usual.push(
       new Failure('noJson'),

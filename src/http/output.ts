@@ -6,7 +6,7 @@ const MAX_DELAY = 50
 const BATCH = 16 * 1024
 /** How many bytes are kept in memory for a slow reader. Further lines are dropped. */
 const MAX_UNREAD = 4 * 1024 * 1024
-/** How long the process waits for a slow reader if a line must not be lost, in milliseconds. */
+/** How long a line that must not wait may block the process for a slow reader, in milliseconds. */
 const PATIENCE = 1000
 
 /** Where the logger writes its lines. */
@@ -23,23 +23,26 @@ export interface Output {
  * the audit log has a line for every write that was answered.
  *
  * A reader that stops reading blocks the process once, for PATIENCE. From then on lines are kept in
- * memory, up to MAX_UNREAD. Further lines are dropped, audit lines as well, and a later line contains
- * their number. If the reader has closed the pipe or the disk is full, all waiting lines are dropped.
+ * memory, up to MAX_UNREAD. Further lines are dropped, audit lines as well. A line with their number
+ * follows when the reader has read everything. If the reader has closed the pipe or the disk is full,
+ * all waiting lines are lost and not counted.
  *
  * The caller must pass `process.stdout` and not the number of its descriptor. Node opens the stream at
- * the first access, and makes a pipe non-blocking then. A write to a blocking pipe would block the process
- * until somebody reads.
+ * the first access, and makes a pipe non-blocking then. A write to a blocking pipe would block the
+ * process until somebody reads.
  */
 export function openOutput({ fd }: { fd: number }): Output {
   /** The lines that are not in `chunks` yet. */
   let lines = ''
-  /** Bytes that the reader has not accepted yet. */
+  /** The bytes that the reader has not accepted yet. */
   let chunks: Buffer[] = []
   /** The number of bytes in `chunks`. */
   let unread = 0
+  /** The number of lines that were dropped and not reported yet. */
   let dropped = 0
   /** Whether the reader has exceeded PATIENCE and has not read everything since then. */
   let hasStopped = false
+  /** The timer of flushLater. Undefined while it does not run. */
   let timer: NodeJS.Timeout | undefined
 
   function write(line: string) {
@@ -48,13 +51,18 @@ export function openOutput({ fd }: { fd: number }): Output {
       return
     }
     lines += line
-    if (!mayWait(line)) flushPatiently()
-    else if (lines.length >= BATCH && unread === 0) flush()
+    if (!mayWait(line)) {
+      flushPatiently()
+    } else if (lines.length >= BATCH && unread === 0) {
+      flush()
+    }
     flushLater()
   }
 
+  /** Writes the waiting lines every MAX_DELAY until none is left. */
   function flushLater() {
-    if (timer || (lines === '' && unread === 0)) return
+    const isEmpty = lines === '' && unread === 0
+    if (timer || isEmpty) return
     timer = setTimeout(() => {
       timer = undefined
       flush()
@@ -73,7 +81,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     }
   }
 
-  /** Writes as much as the reader accepts now. */
+  /** Writes as much as the reader accepts now. If writing fails, drops all waiting lines. */
   function flush() {
     addChunk()
     try {
@@ -89,7 +97,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     if (dropped > 0) reportDropped()
   }
 
-  /** Moves the lines to `chunks`. */
+  /** Moves the text in `lines` to `chunks`. */
   function addChunk() {
     if (lines === '') return
     const chunk = Buffer.from(lines)
@@ -111,6 +119,7 @@ export function openOutput({ fd }: { fd: number }): Output {
     flush()
   }
 
+  /** Writes `chunks` until none is left. Throws if the reader accepts no more, or if writing fails. */
   function writeChunks() {
     let chunk = chunks[0]
     while (chunk) {

@@ -6,8 +6,8 @@ import { whenAnswered } from './log.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The id of a user. All requests with the same `sharer` share one part of the service's capacity.
-     * A request with null is not limited in this way.
+     * The id of a user. The requests with the same `sharer` wait for their turns (see takeTurns). A
+     * request with null does not wait.
      */
     sharer: number | null
   }
@@ -17,10 +17,12 @@ declare module 'fastify' {
 const MAX_WAITING = 64
 
 /**
- * Limits the requests of one user (`request.sharer`) that are in progress to `share`, so that no user
- * can occupy the whole service. Further requests of the user wait for their turn. If MAX_WAITING
- * requests are already waiting, another one is refused with the Failure `busy`. A turn ends when the
- * handler has finished and the answer has been sent or the client has disconnected.
+ * Lets at most `share` requests of one user (`request.sharer`) be in progress, so that no user can
+ * occupy the whole service. Further requests of the user wait for their turns. If MAX_WAITING requests
+ * are already waiting, another one is refused with the Failure `busy`.
+ *
+ * A turn ends when the answer has been sent. If the client disconnects before, the turn ends when the
+ * handler has finished.
  */
 export function takeTurns(app: FastifyInstance, share: number) {
   const turns = fairShare(share, MAX_WAITING)

@@ -11,7 +11,10 @@ import type {
 import { Failure } from './failures.js'
 import { checkField, checkLength, fieldFailures } from './fields.js'
 
-/** Types the input of handlers: it is what the schema of the route decodes to. */
+/**
+ * Determines the types of `params`, `query` and `body` in a handler: those to which the schemas of its
+ * route decode them.
+ */
 export interface TypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
@@ -22,8 +25,8 @@ export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, nev
   FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
 
 /**
- * Checks and decodes requests by the schemas of their routes. If a route has a body, the path is checked
- * before the body is read.
+ * Checks and decodes requests by the schemas of their routes. If a route has a body, its path parameters
+ * are checked before the body is read, and again with the other parts of the request.
  */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
@@ -39,10 +42,10 @@ export function validateRequests(app: FastifyInstance) {
 }
 
 /**
- * Returns the function that checks and decodes one part of a request. Its error is the Failure of the
- * first invalid field, in the order of the schema. Fields for which the contract (section 7) has a
- * text come first. A field that is `null` counts as missing. So does an empty text in a query string.
- * A body that is not an object counts as an empty object.
+ * Returns the function that checks and decodes one part of a request. That function returns the decoded
+ * value, or the Failure of the first invalid field as `error` (see checkFields). A field that is null
+ * counts as missing. So does an empty text in a query string. A body that is not an object counts as
+ * an empty object.
  */
 function validator(schema: TObject, part?: string) {
   const check = TypeCompiler.Compile(schema)
@@ -68,7 +71,10 @@ type Values = Record<string, unknown>
 const isRecord = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the Failure of the first invalid field. Fields with a text in the contract come first. */
+/**
+ * Returns the Failure of the first invalid field, in the order of the schema. Failures for which the
+ * contract (section 7) has a text come before all others.
+ */
 function checkFields(schema: TObject, values: Values): Failure | undefined {
   const { properties, required = [] } = schema
   const failures: Failure[] = []
@@ -76,8 +82,8 @@ function checkFields(schema: TObject, values: Values): Failure | undefined {
   for (const [name, field] of Object.entries(properties)) {
     const value = values[name]
     if (value === undefined && !required.includes(name)) continue
-    const check = field.items ? checkList : checkField
-    const failure = check(name, field, value)
+    const isList = field.items !== undefined
+    const failure = isList ? checkList(name, field, value) : checkField(name, field, value)
     if (failure) failures.push(failure)
   }
   return failures.find(({ code }) => code === 'invalid') ?? failures[0]
@@ -100,7 +106,7 @@ function checkList(name: string, schema: TSchema, value: unknown): Failure | und
   return isRecord(invalid) ? checkFields(items, invalid) : notAListOfObjects(name)
 }
 
-/** Returns every Failure that the fields of one part of a request can have, for the document. */
+/** Returns every Failure that one part of a request can have, for the OpenAPI document. */
 export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     if (!schema.items) return fieldFailures(name, schema, required.includes(name))
