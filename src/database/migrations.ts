@@ -19,7 +19,9 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const functions = await readFunctions()
   const known = migrations.map(({ name }) => name)
 
-  return sql.begin(async (tx) => {
+  // With another isolation level, which may be the server's default, the statements after the lock would
+  // not see what another replica has committed while this one waited.
+  return sql.begin('isolation level read committed', async (tx) => {
     // The second statement waits while another replica migrates. That may take longer than the
     // statement_timeout in the server's own configuration allows.
     await tx`set local statement_timeout = 0`
