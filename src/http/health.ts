@@ -17,11 +17,7 @@ const healthRoutes: RoutePlugin = async (app) => {
 
   /** Throws if the database cannot be queried, or if it has become a standby. */
   async function queryDatabase() {
-    try {
-      await app.sql`select require_primary()`
-    } finally {
-      query = undefined
-    }
+    await app.sql`select require_primary()`
   }
 
   app.get('/live', {
@@ -41,7 +37,9 @@ const healthRoutes: RoutePlugin = async (app) => {
       if (app.isStopping) throw new Failure('unavailable')
       // The route needs no session, so anybody can send any number of requests. They all share one
       // query, so they occupy at most one connection of the pool.
-      query ??= queryDatabase()
+      query ??= queryDatabase().finally(() => {
+        query = undefined
+      })
       await query
       return OK
     },
