@@ -155,7 +155,7 @@ describe('concurrent writers of one matrix', () => {
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)
-    // Each kind of write succeeded at least once, so there was a conflict to resolve.
+    // Each kind of write has succeeded at least once, so the writers did compete with each other.
     for (const answer of allowed.slice(0, 4)) expect(writes).toContainEqual(answer)
 
     expect(await save(idPerfil, 5)).toEqual(MATRIX_REPLACED)
