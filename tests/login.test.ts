@@ -314,7 +314,7 @@ describe('while JWT_SECRET is replaced', async () => {
 
     vi.setSystemTime(exp * 1000 - 1)
     expect([await status(), await status()]).toEqual([200, 200])
-    vi.setSystemTime(exp * 1000)
+    vi.setSystemTime(exp * 1000 + 1)
     expect(await status()).toBe(401)
   })
 })
