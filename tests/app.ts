@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { PassThrough } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import postgres from 'postgres'
 import { inject } from 'vitest'
@@ -63,11 +62,12 @@ export async function cloneDatabase() {
 export async function testApp(env: Record<string, string> = {}) {
   const captcha = await startCaptcha()
   const images = await startImageHost()
-  const logStream = new PassThrough()
   let log = ''
-  logStream.on('data', (chunk) => {
-    log += chunk
-  })
+  const logStream = {
+    write: (line: string) => {
+      log += line
+    },
+  }
   const config = loadConfig({
     DATABASE_URL: env.DATABASE_URL ?? (await cloneDatabase()),
     JWT_SECRET,

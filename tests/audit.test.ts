@@ -44,7 +44,8 @@ async function addModulo(): Promise<{ id: number; nombre: string }> {
 
 describe('the changes of a permission record', () => {
   it('name the flags of a record that is added', async () => {
-    const [idPerfil, { id: idModulo, nombre }] = [await addPerfil(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const { id: idModulo, nombre } = await addModulo()
     const permiso = { idPerfil, idModulo, bitEditar: true, bitConsulta: true }
     const { changes, data, line } = await write('POST', 'permisos', permiso)
     expect(changes).toEqual([
@@ -54,7 +55,8 @@ describe('the changes of a permission record', () => {
   })
 
   it('are an empty list when a write grants and revokes no flag', async () => {
-    const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const { id: idModulo } = await addModulo()
     const added = await write('POST', 'permisos', { idPerfil, idModulo })
     expect(added.changes).toEqual([])
     const same = await write('PUT', `permisos/${added.data.id}`, { idPerfil, idModulo })
@@ -63,7 +65,8 @@ describe('the changes of a permission record', () => {
   })
 
   it('name the flags that an update grants and revokes, and those that a deletion revokes', async () => {
-    const [idPerfil, { id: idModulo, nombre }] = [await addPerfil(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const { id: idModulo, nombre } = await addModulo()
     const record = { idPerfil, idModulo }
     const { data } = await write('POST', 'permisos', {
       ...record,
@@ -83,7 +86,9 @@ describe('the changes of a permission record', () => {
   })
 
   it('have an entry for each of the two profiles if a record is moved between them', async () => {
-    const [from, to, modulo] = [await addPerfil(), await addPerfil(), await addModulo()]
+    const from = await addPerfil()
+    const to = await addPerfil()
+    const modulo = await addModulo()
     const permiso = { idPerfil: from, idModulo: modulo.id, bitEditar: true }
     const { data } = await write('POST', 'permisos', permiso)
     const moved = await write('PUT', `permisos/${data.id}`, {
@@ -98,7 +103,9 @@ describe('the changes of a permission record', () => {
   })
 
   it('have one entry with both modules if a record is moved between modules', async () => {
-    const [idPerfil, from, to] = [await addPerfil(), await addModulo(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const from = await addModulo()
+    const to = await addModulo()
     const permiso = { idPerfil, idModulo: from.id, bitEditar: true }
     const { data } = await write('POST', 'permisos', permiso)
     const moved = await write('PUT', `permisos/${data.id}`, { ...permiso, idModulo: to.id })
@@ -124,7 +131,9 @@ describe('the changes of a matrix', () => {
     write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
 
   it('name only the flags that differ from the previous matrix', async () => {
-    const [idPerfil, ventas, compras] = [await addPerfil(), await addModulo(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const ventas = await addModulo()
+    const compras = await addModulo()
     const before = [
       { idModulo: ventas.id, bitConsulta: true },
       { idModulo: compras.id, bitConsulta: true },
@@ -185,7 +194,8 @@ describe('the changes of a matrix', () => {
   })
 
   it('add up to the stored matrix when several matrices are saved at the same time', async () => {
-    const [idPerfil, modulo] = [await addPerfil(), await addModulo()]
+    const idPerfil = await addPerfil()
+    const modulo = await addModulo()
     const matrices = Array.from({ length: 32 }, (_, mask) => ({
       idModulo: modulo.id,
       ...Object.fromEntries(FLAGS.map((flag, bit) => [flag, ((mask >> bit) & 1) === 1])),
@@ -247,7 +257,8 @@ describe('the changes of a module', () => {
 
 describe('the changes of a user', () => {
   it('have the old and the new value of three fields, but only the names of the other fields', async () => {
-    const [idPerfil, otro] = [await addPerfil(), await addPerfil()]
+    const idPerfil = await addPerfil()
+    const otro = await addPerfil()
     const same = usuario('ana', { idPerfil, strPwd: undefined, strNumeroCelular: '5512345678' })
     const sent = { ...same, strPwd: 'una clave', imagenBase64: PNG }
     const { changes, data } = await write('POST', 'usuario', sent)
@@ -334,7 +345,8 @@ it('has no target if the body of a matrix has a list of lists in place of the pr
 })
 
 it('the answer to a write does not contain the changes', async () => {
-  const [idPerfil, { id: idModulo }] = [await addPerfil(), await addModulo()]
+  const idPerfil = await addPerfil()
+  const { id: idModulo } = await addModulo()
   const matriz = { idPerfil, permisos: [{ idModulo, bitEditar: true }] }
   const { answer } = await write('POST', 'permisos/guardar-matriz', matriz)
   expect(answer.body).toEqual({ success: true, message: 'Matriz actualizada correctamente' })

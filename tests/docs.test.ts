@@ -8,7 +8,10 @@ const { app } = await testApp()
 const source = (await app.inject('/docs/json')).body
 const document: any = JSON.parse(source)
 
-/** An address of another host. It is ignored in a comment and as an XML namespace. */
+/**
+ * The URL of another host, but not in a comment that begins with `// `. The XML namespaces of
+ * `www.w3.org` do not match, because `w3` has only one letter.
+ */
 const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
 
 /** Returns the names of all operations in the document, each as `METHOD /path`. */
@@ -171,8 +174,8 @@ describe('/docs/json', () => {
     const { schemas, responses } = resolve(document.components, document)
     const undescribed = objectSchemas({ ...schemas, ...responses }).flatMap(([path, schema]) =>
       Object.entries<any>(schema.properties ?? {})
-        // In an `allOf`, the schema of the failure describes the fields. The other part only adds the
-        // values that they may have.
+        // An `allOf` has two parts: the schema of the failure, which describes the fields, and a part
+        // that only lists the values of the message.
         .filter(([, field]) => !field.description && !path.includes('allOf'))
         .map(([name]) => `${path} ${name}`),
     )
@@ -306,7 +309,7 @@ describe('/docs', () => {
 })
 
 // This test comes last because it blocks the event loop, and the service would answer 503.
-it('the document satisfies Spectral’s rules for OpenAPI', async () => {
+it('the document satisfies Spectral’s rules for OpenAPI', { timeout: 120_000 }, async () => {
   const { default: core } = await import('@stoplight/spectral-core')
   const { oas } = await import('@stoplight/spectral-rulesets')
   const spectral = new core.Spectral()

@@ -11,7 +11,7 @@ export interface Example {
 /** The administrator that `npm run dev` creates. The example of a login has these credentials. */
 export const DEV_ADMIN = { strNombreUsuario: 'admin', strPwd: 'llavero-admin' }
 
-/** The answer if the example that creates a permission record is sent twice in succession. */
+/** The second answer when the example that creates a permission record is sent twice. */
 export const GIVEN_ALREADY = {
   status: 409,
   body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },

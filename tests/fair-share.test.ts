@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { BUSY } from './answers.js'
 import { testApp } from './app.js'
-import { handleEvents } from './events.js'
+import { handleEvents, receiveRequests } from './events.js'
 import { addSessions } from './sessions.js'
 
 const POOL_MAX = 4
@@ -58,22 +58,9 @@ function hold(token = one.token) {
   }
 }
 
-/** Resolves once the service has received the heads of `requests` further requests. */
-function receive(requests: number) {
-  let left = requests
-  return new Promise<void>((resolve) => {
-    app.server.on('request', function onRequest() {
-      left -= 1
-      if (left > 0) return
-      app.server.off('request', onRequest)
-      resolve()
-    })
-  })
-}
-
 /** Opens as many requests of `one` as the user has turns, and waits until each has its turn. */
 async function holdAll() {
-  const received = receive(SHARE)
+  const received = receiveRequests(app.server, SHARE)
   const held = Array.from({ length: SHARE }, () => hold())
   await received
   await settle()
@@ -178,7 +165,7 @@ describe('a turn is returned', () => {
     ['POST', '/api/usuario', { strNombreUsuario: 'x' }, 400],
   ] as const)('after %s %s with a body like %.20s', async (method, url, body, status) => {
     const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
-    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+    for (let request = 0; request < 2 * SHARE; request += 1) {
       const answer = await app.inject({
         method,
         url,
@@ -192,7 +179,7 @@ describe('a turn is returned', () => {
 
   it('after a 401 for an ended session and after a 403 for a missing permission', async () => {
     await app.sql`update usuario set "versionSesion" = 1 where id = ${one.id}`
-    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+    for (let request = 0; request < 2 * SHARE; request += 1) {
       expect(await list(one.token)).toMatchObject({ status: 401 })
     }
     await app.sql`update usuario set "versionSesion" = 0 where id = ${one.id}`
@@ -200,7 +187,7 @@ describe('a turn is returned', () => {
       insert into perfil ("strNombrePerfil") values ('nada') returning id`
     await app.sql`update usuario set "idPerfil" = ${perfil?.id ?? 0} where id = ${one.id}`
     const { token } = one
-    for (let turn = 0; turn < 2 * SHARE; turn += 1) {
+    for (let request = 0; request < 2 * SHARE; request += 1) {
       const refused = await call('POST', '/api/perfil', { strNombrePerfil: 'x' }, { token })
       expect(refused).toMatchObject({ status: 403 })
     }
@@ -209,9 +196,9 @@ describe('a turn is returned', () => {
   })
 
   it('when the client disconnects before it has sent the body', async () => {
-    for (let turn = 0; turn < 4 * SHARE; turn += 1) {
+    for (let request = 0; request < 4 * SHARE; request += 1) {
       const { client } = hold()
-      await sleep(turn * 5)
+      await sleep(request * 5)
       client.destroy()
     }
     await expectAllTurnsFree()
@@ -229,7 +216,7 @@ describe('a turn is returned', () => {
 
   it('when the client disconnects while its request waits for a turn', async () => {
     const held = await holdAll()
-    const received = receive(MAX_WAITING)
+    const received = receiveRequests(app.server, MAX_WAITING)
     const clients = Array.from({ length: MAX_WAITING }, () => open(getList(one.token)))
     await received
     await settle()
@@ -299,16 +286,16 @@ it('leaves half of the memory for large bodies to other users', async () => {
   }
   const slow = Array.from({ length: 12 }, () => upload(one.token, 1000))
   await sleep(500)
-  // A body of only spaces is not JSON.
-  const TAKEN = /^HTTP\/1.1 400 /
-  for (let turn = 0; turn < 3; turn += 1) {
+  // The service answers 400 to a body that it has read, because only spaces are not JSON.
+  const READ = /^HTTP\/1.1 400 /
+  for (let round = 0; round < 3; round += 1) {
     const uploads = Array.from({ length: 3 }, () => upload(other.token, LARGE))
     for (const answer of await Promise.all(uploads.map((client) => text(client)))) {
-      expect(answer).toMatch(TAKEN)
+      expect(answer).toMatch(READ)
     }
   }
   const waiting = text(upload(one.token, LARGE))
   expect(await isPending(waiting)).toBe(true)
   for (const client of slow) client.destroy()
-  expect(await waiting).toMatch(TAKEN)
+  expect(await waiting).toMatch(READ)
 })

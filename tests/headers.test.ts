@@ -63,6 +63,7 @@ describe('headers', () => {
   it('uses the forwarded address exactly as the trusted proxy has written it', async () => {
     const behind = await testApp({ TRUST_PROXY: 'loopback', LOGIN_RATE_LIMIT: '2' })
     const addresses = ['1.2.3.4', '1.2.3.4', '1.2.3.4', '1.2.3.4:5', '[2001:db8::1]:5', 'unknown']
+    const before = behind.readLog().length
     const statuses = []
     for (const address of addresses) {
       const headers = { 'x-forwarded-for': address }
@@ -70,8 +71,9 @@ describe('headers', () => {
     }
     // An address with a port counts as another address, so a proxy must not add the port.
     expect(statuses).toEqual([400, 400, 429, 400, 400, 400])
-    const ips = behind.readLog().match(/(?<="ip":")[^"]+(?=.*"msg":"audit")/g)
-    expect(ips).toEqual(['127.0.0.1', ...addresses])
+    const log = behind.readLog().slice(before)
+    const ips = log.match(/(?<="ip":")[^"]+(?=.*"msg":"audit")/g)
+    expect(ips).toEqual(addresses)
   })
 
   it('allows CORS with credentials for listed origins only', async () => {

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { type AnswerWithHeaders, FORBIDDEN } from './answers.js'
-import { ADMIN, JWT_SECRET, testApp } from './app.js'
+import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
@@ -14,11 +15,28 @@ const CAPTCHA_TOKEN = 'ficha-del-captcha-7319'
 const IMAGE = randomBytes(3000).toString('base64')
 const CLOUDINARY_SECRET = 'secreto'
 const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
+/** Unlike that of the server of the tests, this password can occur nowhere else in the log. */
+const DATABASE_PASSWORD = 'clave-de-la-base-7319'
 
 type Service = Awaited<ReturnType<typeof testApp>>
 type Line = Record<string, unknown>
 
-const test = await testApp({ LOG_LEVEL: 'trace' })
+/** Creates a database and a user with DATABASE_PASSWORD; returns the URL for this user. */
+async function makeDatabase() {
+  const url = new URL(await cloneDatabase())
+  const role = `registro_${url.pathname.slice(1)}`
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
+  await sql.unsafe(`create role ${role} superuser login password '${DATABASE_PASSWORD}'`)
+  closeAtEnd(async () => {
+    await sql.unsafe(`drop role ${role}`)
+    await sql.end()
+  })
+  url.username = role
+  url.password = DATABASE_PASSWORD
+  return url.href
+}
+
+const test = await testApp({ LOG_LEVEL: 'trace', DATABASE_URL: await makeDatabase() })
 const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
@@ -118,7 +136,7 @@ describe('the log', () => {
     ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
     ['a secret of the service', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
-    ['the password of the database', () => [new URL(test.config.DATABASE_URL.url).password]],
+    ['the password of the database', () => [DATABASE_PASSWORD]],
   ])('never contains %s', (_, secrets) => {
     expect(secrets().every((secret) => secret.length > 3)).toBe(true)
     const leaks = test
@@ -354,12 +372,13 @@ describe('a client that disconnects', async () => {
       .toSorted((a, b) => a.msg.localeCompare(b.msg))
 
   it('after it has sent a complete write does not stop the write, its log lines and its metric', async () => {
-    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
     await sql.begin(async (tx) => {
       await tx`lock table usuario in exclusive mode`
       const client = connect(Number(port), '127.0.0.1')
       client.write(begin(body.length) + body)
-      const waiting = () => tx`
+      // A transaction would not see sessions that begin after its first look at pg_stat_activity.
+      const waiting = () => sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
       `
@@ -383,9 +402,14 @@ describe('a client that disconnects', async () => {
 
   it('while it sends its body leaves a request line with a 400, and no error line', async () => {
     const before = ownLines().length
+    const received = once(app.server, 'request')
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)
-    setTimeout(() => client.destroy(), 200)
+    await received
+    // Sessions are looked up in the order of the requests, in two statements at a time. When these
+    // three requests have been answered, the first one waits for its body.
+    for (let request = 0; request < 3; request += 1) await call('GET', '/api/perfil/list')
+    client.destroy()
     await expect.poll(() => ownLines().length).toBeGreaterThan(before)
     expect(ownLines().filter(({ level }) => level > 40)).toEqual([])
     expect(ownLines()).toContainEqual(

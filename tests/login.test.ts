@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { serve } from './cleanup.js'
@@ -64,9 +63,11 @@ it('drops the waiting password comparisons of a client that has disconnected', a
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const client = connect(Number(port))
   client.write(`POST /api/auth/login HTTP/1.1\r\n${head}\r\n\r\n${body}`.repeat(50))
-  await expect.poll(app.passwords.waiting).toBeGreaterThan(20)
+  await expect.poll(app.passwords.waiting, { interval: 5 }).toBeGreaterThan(25)
   client.destroy()
-  await expect.poll(() => readLog().match(/"outcome":"busy"/g)?.length).toBeGreaterThan(20)
+  // Two comparisons are still being made, and on a busy machine their threads get little time.
+  const dropped = () => readLog().match(/"outcome":"busy"/g)?.length
+  await expect.poll(dropped, { timeout: 20_000 }).toBeGreaterThan(20)
 })
 
 it('follows changes of the user’s password and state', async () => {
@@ -179,7 +180,8 @@ describe('the verification endpoint', () => {
     for (const { name, answer, ms } of results) {
       const [, expected, reason] = BEHAVIOURS[name] ?? []
       expect({ name, status: answer.status, body: answer.body }).toEqual({ name, ...expected })
-      expect(ms, name).toBeLessThan(10_000)
+      // Without the limit of 5 s, some of these answers would never come.
+      expect(ms, name).toBeLessThan(15_000)
       const id = String(answer.headers['x-request-id'])
       const own = lines.filter((line) => line.includes(id)).join('\n')
       if (reason) expect(own, name).toMatch(reason)
@@ -220,18 +222,22 @@ it('limits the login attempts of one address per minute, and ignores X-Forwarded
 
 it('counts login attempts by the forwarded address behind a trusted proxy', async () => {
   const { call } = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
+  // An attempt without a captcha token is refused before a password is compared, which takes long.
   const from = async (forwarded: string) => {
     const options = { token: null, headers: { 'x-forwarded-for': forwarded } }
-    return (await call('POST', '/api/auth/login', credentials(), options)).status
+    return (await call('POST', '/api/auth/login', {}, options)).status
   }
-  for (let n = 0; n < 4; n++) expect(await from(`10.1.1.${n}`)).toBe(200)
+  for (let n = 0; n < 4; n++) expect(await from(`10.1.1.${n}`)).toBe(400)
   // The proxy appends the real address. The client itself can send any addresses before it.
-  for (let n = 0; n < 3; n++) expect(await from(`10.2.2.${n}, 10.9.9.9`)).toBe(200)
+  for (let n = 0; n < 3; n++) expect(await from(`10.2.2.${n}, 10.9.9.9`)).toBe(400)
   expect(await from('10.2.2.3, 10.9.9.9')).toBe(429)
 })
 
-it('limits an address even after 5,000 other addresses', async () => {
+it('limits an address even after 5,000 other addresses', { timeout: 120_000 }, async () => {
   const { app } = await testApp({ LOGIN_RATE_LIMIT: '1' })
+  // The clock is stopped, so that the minute does not pass on a slow machine.
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
   const from = async (remoteAddress: string) => {
     const payload = { captchaToken: '' }
     const options = { method: 'POST' as const, url: '/api/auth/login', payload, remoteAddress }
@@ -300,14 +306,15 @@ describe('while JWT_SECRET is replaced', async () => {
   })
 
   it('rejects a token that it has accepted before, once the token has expired', async () => {
-    const exp = Math.floor(Date.now() / 1000) + 3
-    // A token is valid for 8 hours from `iat` on.
-    const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: exp - 28_800 }
-    const token = during.app.jwt.sign(claims as never)
-    const status = async () =>
-      (await during.call('GET', '/api/perfil', undefined, { token })).status
+    const { app, call, adminToken } = during
+    const { exp = 0 } = app.jwt.decode<{ exp: number }>(adminToken) ?? {}
+    const status = async () => (await call('GET', '/api/perfil')).status
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+
+    vi.setSystemTime(exp * 1000 - 1)
     expect([await status(), await status()]).toEqual([200, 200])
-    await sleep(exp * 1000 - Date.now() + 100)
+    vi.setSystemTime(exp * 1000 + 1)
     expect(await status()).toBe(401)
   })
 })

@@ -40,7 +40,7 @@ describe('the permission map', () => {
     })
   })
 
-  it('is empty and without an ETag when no profile has the id', async () => {
+  it('is empty and has no ETag when no profile has the id', async () => {
     const { status, body, headers } = await one.call('GET', '/api/permisos/mis-permisos/999999')
     expect({ status, body }).toEqual({ status: 200, body: { success: true, permisos: {} } })
     expect(headers).not.toHaveProperty('etag')
@@ -57,19 +57,19 @@ describe('the permission map', () => {
   })
 
   it('follows writes by other programs, with any SQL statement', async () => {
-    const named = async () => Object.keys((await read()).body.permisos)
+    const names = async () => Object.keys((await read()).body.permisos)
     await write(one, [{ idModulo }])
     const before = (await read()).body.permisos
     await sql`update permisos_perfil set "bitAgregar" = true where "idPerfil" = ${idPerfil}`
     expect((await read()).body.permisos).not.toEqual(before)
     await sql`update modulo set "strNombreModulo" = 'OTRO' where id = ${idModulo}`
-    expect(await named()).toEqual(['OTRO'])
+    expect(await names()).toEqual(['OTRO'])
     await sql`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
-    expect(await named()).toEqual([])
+    expect(await names()).toEqual([])
     await sql`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, ${idModulo})`
-    expect(await named()).toEqual(['OTRO'])
+    expect(await names()).toEqual(['OTRO'])
     await sql`truncate permisos_perfil`
-    expect(await named()).toEqual([])
+    expect(await names()).toEqual([])
     await sql`update modulo set "strNombreModulo" = 'USUARIO' where id = ${idModulo}`
   })
 })

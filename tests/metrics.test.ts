@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { ADMIN, testApp } from './app.js'
+import { holdStatements } from './hold.js'
 
-const { app, call, config } = await testApp({ METRICS: 'true', DATABASE_POOL_MAX: '2' })
+const { app, call, config, sql } = await testApp({ METRICS: 'true', DATABASE_POOL_MAX: '2' })
 
 /** Reads the metrics; returns the values by name and labels. */
 async function read() {
@@ -14,6 +15,8 @@ async function read() {
     lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.split(' ').at(-1)]),
   )
 }
+
+/** Returns the name under which the number of requests with these labels is. */
 const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
 it('answers 404 on /metrics with METRICS=false', async () => {
@@ -47,16 +50,16 @@ it('distinguishes a failure with status 200 from a success by its outcome', asyn
 })
 
 it('counts the running and the waiting queries of the pool', async () => {
-  const figures = async () => {
+  async function figures() {
     const metrics = await read()
-    return ['running', 'waiting'].map((state) =>
-      metrics.get(`llavero_database_queries{state="${state}"}`),
-    )
+    const figure = (state: string) =>
+      Number(metrics.get(`llavero_database_queries{state="${state}"}`))
+    return { running: figure('running'), waiting: figure('waiting') }
   }
-  const sleeping = Array.from({ length: 5 }, async () => app.sql`select pg_sleep(0.7)`)
-  await expect.poll(figures).toEqual(['2', '3'])
-  await Promise.all(sleeping)
-  expect(await figures()).toEqual(['0', '0'])
+  await holdStatements(app.sql, sql, 5, async () => {
+    await expect.poll(figures, { interval: 5 }).toEqual({ running: 2, waiting: 3 })
+  })
+  expect(await figures()).toEqual({ running: 0, waiting: 0 })
 })
 
 it('counts the waiting password hashes', async () => {

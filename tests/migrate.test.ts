@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { migrate } from '../src/database/migrations.js'
@@ -23,7 +25,7 @@ let open: () => Sql
 
 beforeEach(async () => {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
-  const name = `vacia_${process.pid}_${Date.now()}`
+  const name = `vacia_${randomBytes(6).toString('hex')}`
   await server.unsafe(`create database ${name} template template0 encoding 'UTF8'`)
   open = () => {
     const sql = postgres(databaseUrl(inject('serverUrl'), name), { max: 1, onnotice: () => {} })
@@ -47,7 +49,7 @@ it('applies every migration once, in order, and returns their names', async () =
 })
 
 it('waits for a migration by another replica, whatever the defaults of the server are', async () => {
-  const [holder, one, other] = [open(), open(), open()]
+  const [holder, watcher, one, other] = [open(), open(), open(), open()]
   for (const sql of [one, other]) {
     await sql`set statement_timeout = 200`
     await sql`set default_transaction_isolation = 'repeatable read'`
@@ -58,7 +60,13 @@ it('waits for a migration by another replica, whatever the defaults of the serve
     // The lock that migrate() takes.
     await tx`select pg_advisory_xact_lock(7305511402)`
     answers = Promise.all([migrate(one), migrate(other)]).finally(() => ended.push('migrate'))
-    await new Promise((done) => setTimeout(done, 500))
+    const waiting = () => watcher`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event = 'advisory'
+    `
+    await expect.poll(waiting).toHaveLength(2)
+    await sleep(500)
+    expect(await waiting()).toHaveLength(2)
     ended.push('holder')
   })
   expect((await answers)?.toSorted()).toEqual([[], MIGRATIONS])

@@ -138,7 +138,8 @@ describe('10,000 records of one profile', () => {
         return row?.seq_scan as number
       }
       await call('POST', '/api/perfil', { strNombrePerfil: 'Ventas' })
-      // A connection keeps the plans that it has used a few times, and there are four modules yet.
+      // PostgreSQL reuses a plan that a connection has used a few times. These plans are made for the
+      // four modules that exist at this moment.
       for (let n = 0; n < 10; n++) await save(2, [{ idModulo: 1 }, { idModulo: 2 }])
       await sql`
         insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 9996) n

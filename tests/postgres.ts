@@ -71,8 +71,11 @@ async function startContainer(): Promise<Server> {
   // Imported only here, because the test files import this module as well but start no container.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
   await getContainerRuntimeClient()
+  // Some tests look for the password in the log, where `llavero` could occur for other reasons, for
+  // example as the name of a folder in a stack trace.
+  const password = 'clave-del-contenedor'
   const container = await new GenericContainer('postgres:17-alpine')
-    .withEnvironment({ POSTGRES_PASSWORD: 'llavero' })
+    .withEnvironment({ POSTGRES_PASSWORD: password })
     .withCommand(['-c', 'fsync=off', '-c', 'max_connections=300'])
     .withExposedPorts(5432)
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
@@ -80,7 +83,7 @@ async function startContainer(): Promise<Server> {
   const address = `${container.getHost()}:${container.getMappedPort(5432)}`
   return {
     name: 'Testcontainers (postgres:17-alpine)',
-    url: `postgres://postgres:llavero@${address}/postgres`,
+    url: `postgres://postgres:${password}@${address}/postgres`,
     stop: () => container.stop(),
   }
 }

@@ -23,9 +23,10 @@ const ROUNDS = Number(process.env.RACE_ROUNDS ?? 40)
 /** The key of the advisory lock at which the attacker's write stops. */
 const PAUSE = 11
 
-const replicas = [await testApp()]
-const [{ config, call, login }] = replicas as [(typeof replicas)[0]]
-replicas.push(await testApp({ DATABASE_URL: config.DATABASE_URL.url }))
+const first = await testApp()
+const { config, call, login } = first
+const second = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
+const replicas = [first, second]
 const sql = postgres(config.DATABASE_URL.url, { onnotice: () => {} })
 afterAll(() => sql.end())
 
@@ -38,15 +39,14 @@ let world: Awaited<ReturnType<typeof makeWorld>>
 async function makeWorld() {
   const insertPerfil = (nombre: string) =>
     idOf(sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`)
-  const [propio, debil, fuerte] = [
-    await insertPerfil('propio'),
-    await insertPerfil('debil'),
-    await insertPerfil('fuerte'),
-  ]
+  const propio = await insertPerfil('propio')
+  const debil = await insertPerfil('debil')
+  const fuerte = await insertPerfil('fuerte')
   await sql`insert into permisos_perfil ${sql(
     (await sql`select id from modulo order by id`).map(({ id }) => record(propio, id, FLAGS)),
   )}`
-  const [ajeno, libre] = [await insertModulo('AJENO'), await insertModulo('LIBRE')]
+  const ajeno = await insertModulo('AJENO')
+  const libre = await insertModulo('LIBRE')
   await sql`insert into permisos_perfil ${sql(record(fuerte, ajeno, FLAGS))}`
   await insertUsuario('atacante', propio)
   const victima = await insertUsuario('complice', debil)

@@ -270,7 +270,7 @@ beforeAll(async () => {
   }
 }, 120_000)
 
-it('the writes of the day are of every kind, and some of them are refused', () => {
+it('the writes that were carried out are of every kind, and some others were refused', () => {
   const done = readLines().filter(({ outcome, changes }) => {
     return outcome === 'done' && isChanged(changes)
   })

@@ -134,7 +134,8 @@ describe('writes that change a phone number at the same time', () => {
     )
 
   it('do not wait for each other when they change different users', async () => {
-    const [cerrado, abierto] = [await create('cerrado'), await create('abierto')]
+    const cerrado = await create('cerrado')
+    const abierto = await create('abierto')
     const countWaiting = async () => {
       const rows = await sql`
         select from pg_stat_activity
@@ -153,7 +154,8 @@ describe('writes that change a phone number at the same time', () => {
   })
 
   it('do not deadlock when two users edit each other', async () => {
-    const [ida, vuelta] = [await create('ida'), await create('vuelta')]
+    const ida = await create('ida')
+    const vuelta = await create('vuelta')
     const tokens = [await login('ida', 'una clave'), await login('vuelta', 'una clave')]
     for (let round = 0; round < 30; round += 1) {
       const answers = await Promise.all([

@@ -6,7 +6,7 @@ import { testApp } from '../app.js'
 import { installed } from './program.js'
 
 const promtool = installed('promtool')
-const unless = promtool ? '' : ' (skipped: promtool is not installed)'
+const skipNote = promtool ? '' : ' (skipped: promtool is not installed)'
 
 const { app, call } = await testApp({ METRICS: 'true' })
 await call('GET', '/api/perfil')
@@ -15,12 +15,12 @@ const { body: metrics } = await app.inject('/metrics')
 it.skipIf(!promtool).each([
   ['are valid', 'check', 'deploy/alerts.yml'],
   ['fire when they should, with their severities', 'test', 'tests/alerts.yml'],
-])(`the alert rules %s${unless}`, async (_, command, file) => {
+])(`the alert rules %s${skipNote}`, async (_, command, file) => {
   const { stdout } = await promisify(execFile)(promtool ?? '', [command, 'rules', file])
   expect(stdout).toContain('SUCCESS')
 })
 
-it.skipIf(!promtool)(`promtool check metrics accepts the metrics${unless}`, () => {
+it.skipIf(!promtool)(`promtool check metrics accepts the metrics${skipNote}`, () => {
   const options = { input: metrics, encoding: 'utf8' } as const
   const { status, stdout, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], options)
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' })

@@ -5,7 +5,7 @@ import { installed } from './program.js'
 
 const SCRIPTS = ['administrator', 'backup', 'replace', 'restore', 'rotate-key']
 const shellcheck = installed('shellcheck')
-const unless = shellcheck ? '' : ' (skipped: shellcheck is not installed)'
+const skipNote = shellcheck ? '' : ' (skipped: shellcheck is not installed)'
 
 /** Runs a script of deploy/ as if no Docker engine answered. */
 function run(name: string, ...args: string[]) {
@@ -14,7 +14,7 @@ function run(name: string, ...args: string[]) {
   return { status, stdout: `${stdout}`, stderr: `${stderr}` }
 }
 
-it.skipIf(!shellcheck)(`the shell scripts pass ShellCheck${unless}`, () => {
+it.skipIf(!shellcheck)(`the shell scripts pass ShellCheck${skipNote}`, () => {
   const scripts = [...SCRIPTS, 'common.sh'].map((name) => `deploy/${name}`)
   const own = readdirSync('.ci').map((name) => `.ci/${name}`)
   expect(execFileSync(shellcheck ?? '', [...scripts, ...own], { encoding: 'utf8' })).toBe('')

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, realpathSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -18,8 +19,27 @@ const COMMAND = [
   fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url)),
 ]
 
-/** Returns a port below the range that systems assign, because the port after it must be free too. */
-const somePort = () => randomInt(10_000, 30_000)
+/**
+ * Returns a free port with a free port after it, which the command uses for the images. Both are
+ * below the range from which systems assign ports, so that no other program gets them meanwhile.
+ */
+async function freePair() {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const port = randomInt(10_000, 30_000)
+    if ((await isFree(port)) && (await isFree(port + 1))) return port
+  }
+  throw new Error('no two ports in succession are free')
+}
+
+const isFree = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+
+/** The port on which the tests run the command. */
+const PORT = await freePair()
 
 /** The folder in which the command is started; only its owner may read it. */
 let project: string
@@ -29,7 +49,6 @@ beforeAll(async () => {
 afterAll(() => rm(project, { recursive: true }))
 
 describe('npm run dev', { timeout: 60_000 }, () => {
-  const PORT = somePort()
   let running: ChildProcess
   let banner: string
 
@@ -127,7 +146,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   })
 
   it('refuses to start a second time in the same folder, and the first one continues', async () => {
-    const said = await failure({ PORT: `${somePort()}` })
+    const said = await failure({ PORT: `${await freePair()}` })
     expect(said).toMatch(/^PostgreSQL does not start in .*PID \d+.*\n.*delete .*\.llavero, .*\n$/)
     expect((await login('admin', 'llavero-admin')).status).toBe(200)
   })

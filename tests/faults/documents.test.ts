@@ -122,7 +122,7 @@ async function sendAuditedWrites({ call }: Service) {
   const [ventas] = await write(admin, 'GET', 'modulo?search=VENTAS')
   const [otro] = await write(admin, 'GET', 'modulo?search=COMPRAS')
 
-  // Of these four, the first and the last one grant what is asked for.
+  // Of these four writes, the first and the last one grant the flag that the question is about.
   const permiso = { idPerfil: perfil.id, idModulo: ventas.id, bitEditar: true }
   await write(bruna, 'POST', 'permisos', permiso)
   await write(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
@@ -147,6 +147,9 @@ async function sendAuditedWrites({ call }: Service) {
 it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the audit', async () => {
   const service = await startSample()
   const { carlos, perfil, ventas, otro } = await sendAuditedWrites(service)
+  const isLast = ({ msg, method, route }: Record<string, unknown>) =>
+    msg === 'audit' && method === 'DELETE' && route === '/api/usuario/:id'
+  await expect.poll(() => service.lines().some(isLast)).toBe(true)
   const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
   const commands = (operating?.fences ?? [])
     .map(({ text }) => text)

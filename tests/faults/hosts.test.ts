@@ -13,7 +13,7 @@ import { CREDENTIALS, login, send } from './client.js'
 import { addUsers, nombreOf } from './users.js'
 
 const hasProc = existsSync('/proc/self/fd')
-const unless = hasProc ? '' : ' (skipped: there is no /proc here)'
+const skipNote = hasProc ? '' : ' (skipped: there is no /proc here)'
 const CALLS = 20
 
 let service: Awaited<ReturnType<typeof start>>
@@ -136,7 +136,7 @@ const CAPTCHA_UNAVAILABLE = statusFailure(
 )
 
 describe('20 simultaneous calls to a broken host fail in time and delay no other request', () => {
-  it.skipIf(!hasProc)(`logins fail within 5 s at a broken captcha host${unless}`, async () => {
+  it.skipIf(!hasProc)(`logins fail within 5 s at a broken captcha host${skipNote}`, async () => {
     const before = await countSockets()
     captcha.behave = async (request, response) => {
       const form = new URLSearchParams(await text(request))
@@ -150,7 +150,7 @@ describe('20 simultaneous calls to a broken host fail in time and delay no other
     await expect.poll(countSockets, { timeout: 10_000 }).toBeLessThanOrEqual(before + POOL_MAX)
   })
 
-  it.skipIf(!hasProc)(`uploads fail within 30 s at a broken image host${unless}`, async () => {
+  it.skipIf(!hasProc)(`uploads fail within 30 s at a broken image host${skipNote}`, async () => {
     const before = await countSockets()
     let uploads = 0
     const removed: string[] = []

@@ -111,7 +111,7 @@ async function readEstados(): Promise<Estado[]> {
   return rows.map(({ administrador, permisos }) => [administrador, permisos])
 }
 
-it(`leaves each profile as before or after a write when it is killed ${KILLS} times`, {
+it(`a service that is killed ${KILLS} times leaves each profile as it was before or after a write`, {
   timeout: 600_000,
 }, async () => {
   const names = Array.from({ length: KILLS }, (_, n) => `llavero-${n}`)

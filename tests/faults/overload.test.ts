@@ -87,7 +87,7 @@ async function get(path: string) {
 
 const rate = ({ seconds }: Load, count: number) => Math.round(count / seconds)
 
-it('answers 503 under ten times its load, and what it accepts stays within its bounds', async () => {
+it('the service answers 503 under ten times its load, and accepted requests stay within the bounds', async () => {
   await flood(CLIENTS, 2)
   const memory = residentMb(service.pid)
   const usual = await flood(CLIENTS, 3)

@@ -16,7 +16,7 @@ import { installed } from './program.js'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 const isMissing = !installed('pgbouncer')
-const unless = isMissing ? ' (skipped: pgbouncer is not installed)' : ''
+const skipNote = isMissing ? ' (skipped: pgbouncer is not installed)' : ''
 
 /** The test files to run: the contract, the matrix and the administrator flag. */
 const FILES = ['contract', 'matriz', 'perfil']
@@ -49,7 +49,7 @@ async function runTests(files: string[], pooler: { url: string }): Promise<Repor
   return JSON.parse(await readFile(report, 'utf8'))
 }
 
-describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${unless}`, () => {
+describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNote}`, () => {
   it('the tests of the contract, the matrix and the administrator flag pass', async () => {
     const pooler = await startPgBouncer(inject('serverUrl'), 10)
     const files = FILES.map((name) => `tests/${name}.test.ts`)

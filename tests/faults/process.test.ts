@@ -119,7 +119,7 @@ describe('a signal', () => {
   const expectRefusal = (address: string) =>
     expect.poll(() => isRefused(address), { timeout: 5000, interval: 20 }).toBe(true)
 
-  it('lets requests in flight finish, answers 503 to ready and refuses new connections', async () => {
+  it('makes the service finish the requests in flight, answer 503 at /health/ready and refuse new connections', async () => {
     const { child, address, ended, lines } = await start()
     const busy = await open(address)
     captcha.isHanging = true
@@ -144,7 +144,7 @@ describe('a signal', () => {
     ])
   })
 
-  it('answers one more request on an idle connection and then closes it', async () => {
+  it('makes the service answer one more request on an idle connection and then close it', async () => {
     const { child, address, ended } = await start()
     const { socket, answers } = await open(address)
     const ask = () => socket.write('GET /api/modulo/list HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -205,7 +205,7 @@ describe('a signal', () => {
     },
   )
 
-  it('ends the process with the same log line while it still waits for the migrations', async () => {
+  it('ends the process, with the same log line, while the process still waits for its migrations', async () => {
     const { url, sql } = await useDatabase()
     // While the test holds this lock, the process waits before its migrations.
     await sql`select pg_advisory_lock(7305511402)`

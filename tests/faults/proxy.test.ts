@@ -119,7 +119,9 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
 function startLoad(url: string, token: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
   const failures: unknown[] = []
-  let [answered, modulos, running] = [0, 0, true]
+  let answered = 0
+  let modulos = 0
+  let running = true
 
   async function expectSuccess(method: string, path: string, body?: object) {
     const answer = await send(method, url + path, { agent, token, ...(body && { body }) })
@@ -154,7 +156,7 @@ function startLoad(url: string, token: string) {
 
 describe.each(PROXIES)('two replicas behind $name', (proxy) => {
   const isMissing = !installed(proxy.program)
-  const unless = isMissing ? ` (skipped: ${proxy.program} is not installed)` : ''
+  const skipNote = isMissing ? ` (skipped: ${proxy.program} is not installed)` : ''
   let sql: postgres.Sql
   let env: Environment
   const ports: number[] = []
@@ -191,7 +193,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     await expect.poll(() => fresh.readLog().includes('/api/'), { timeout: 15_000 }).toBe(true)
   }
 
-  it.skipIf(isMissing)(`a rolling restart under load fails no request${unless}`, async () => {
+  it.skipIf(isMissing)(`a rolling restart under load fails no request${skipNote}`, async () => {
     const load = startLoad(url, token)
     await sleep(500)
     await restart(0)
@@ -205,14 +207,17 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     expect(row).toEqual({ count: modulos })
   })
 
-  it.skipIf(isMissing)(`the proxy does not forward requests for the metrics${unless}`, async () => {
-    const { status, body } = await send('GET', `${url}/metrics`)
-    // This is the proxy's own answer, because the service's would be JSON.
-    expect(status).toBe(404)
-    expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
-  })
+  it.skipIf(isMissing)(
+    `the proxy does not forward requests for the metrics${skipNote}`,
+    async () => {
+      const { status, body } = await send('GET', `${url}/metrics`)
+      // This is the proxy's own answer, because the service's would be JSON.
+      expect(status).toBe(404)
+      expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
+    },
+  )
 
-  it.skipIf(isMissing)(`while no replica is ready the 503 is JSON${unless}`, async () => {
+  it.skipIf(isMissing)(`while no replica is ready the 503 is JSON${skipNote}`, async () => {
     await killAll()
     const ask = async () => {
       const answer = await fetch(`${url}/api/perfil`)

@@ -73,7 +73,7 @@ const load = (isOver: () => boolean) =>
 describe.each<[string, (primary: Database) => unknown]>([
   ['killed', (primary) => primary.kill()],
   ['turned into a black hole', (primary) => primary.freeze()],
-])('a primary that is %s', (_, fail) => {
+])('a primary with a standby, before and after it is %s', (_, fail) => {
   let pair: Awaited<ReturnType<typeof startPair>>
 
   beforeAll(async () => {
@@ -106,10 +106,10 @@ describe.each<[string, (primary: Database) => unknown]>([
     expect(names.filter((name) => !stored.has(name))).toEqual([])
     expect(service.child.exitCode).toBe(null)
     expect(service.readLog()).not.toContain(pair.password)
-    const served = service.lines().filter(({ msg }) => msg === 'the database serves again')
-    expect(served).toEqual([
-      expect.objectContaining({ level: 30, host: '127.0.0.1', port: pair.standby.port }),
-    ])
+    const served = () => service.lines().filter(({ msg }) => msg === 'the database serves again')
+    await expect
+      .poll(served)
+      .toEqual([expect.objectContaining({ level: 30, host: '127.0.0.1', port: pair.standby.port })])
   })
 
   it('does not keep another service from starting', async () => {

@@ -21,7 +21,7 @@ const ROWS = `
 
 /**
  * A trigger inserts a note for every change of a row. The id of the last note shows whether rows
- * have changed, because a rollback removes notes as well. Rows of requests get ids from 100.
+ * have changed, because a rollback removes notes as well. Rows that requests insert get ids from 100 on.
  */
 const SETUP = `
   create schema prueba;
