@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { json, text } from 'node:stream/consumers'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import {
   DELETED,
@@ -204,4 +206,28 @@ describe('a path that cannot be decoded', () => {
 it('POST /api/auth/logout accepts a body of 16 KiB and refuses a larger one', async () => {
   expect(await send('POST', '/api/auth/logout', large(16 * 1024 + 1))).toEqual(TOO_LARGE)
   expect(await send('POST', '/api/auth/logout', large(16 * 1024))).toMatchObject({ status: 200 })
+})
+
+it('does not keep the bytes of a body that became too large, while the client does not end it', async () => {
+  const { app } = await testApp({ DATABASE_URL: test.config.DATABASE_URL.url })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc')
+  function countBytes() {
+    collectGarbage()
+    return process.memoryUsage().arrayBuffers
+  }
+  const before = countBytes()
+
+  const connected = once(app.server, 'connection')
+  const client = connect(Number(port), '127.0.0.1')
+  const [connection] = await connected
+  client.write(`POST /api/usuario HTTP/1.1\r\nHost: x\r\nCookie: ${cookie}\r\n`)
+  client.write('Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
+  for (let chunk = 0; chunk < 11; chunk += 1) {
+    client.write(`100000\r\n${' '.repeat(MIB)}\r\n`)
+  }
+  await expect.poll(() => connection.bytesRead).toBeGreaterThan(11 * MIB)
+  await expect.poll(countBytes).toBeLessThan(before + 2 * MIB)
+  client.destroy()
 })

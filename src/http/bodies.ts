@@ -60,6 +60,8 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
       const newLength = length + piece.length
       if (newLength > limit) {
         payload.off('data', add)
+        // The client may take minutes to end its body, and `finished` below refers to the buffer.
+        buffer = Buffer.alloc(0)
         reject(new Failure('tooLarge'))
         return
       }
