@@ -126,6 +126,14 @@ it('counts the requests of all tokens of one user together', async () => {
   expect(await waiting).toMatchObject({ status: 200 })
 })
 
+it('keeps the turns of a user free from requests with a token of an ended session', async () => {
+  const held = await holdAll()
+  await app.sql`update usuario set "versionSesion" = 1 where id = ${one.id}`
+  const token = app.jwt.sign({ id: one.id, idPerfil: 1, nombre: 'otra', ver: 1 } as never)
+  expect(await list(token)).toMatchObject({ status: 200 })
+  for (const each of held) await each.end()
+})
+
 it('answers requests for the user’s own permission map while all turns of the user are taken', async () => {
   const held = await holdAll()
   expect(await ownMap(one.token)).toMatchObject({ status: 200 })

@@ -65,9 +65,17 @@ export function identifyCallers(app: FastifyInstance) {
     // A request for the caller's own permission map costs little, because one statement serves many
     // of these requests. So it does not count towards the user's share.
     const isForOwnMap = versionOf(request) === token.idPerfil
-    if (!isForOwnMap) request.sharer = token.id
+    if (!isForOwnMap) request.sharer = sessionsOf(token)
     done()
   })
+}
+
+/**
+ * Names the sessions of a user that end together. The session of a token is looked up only later. So
+ * with the user's id alone, requests with a token of an ended session would use up the user's share.
+ */
+function sessionsOf({ id, ver = 0 }: Token) {
+  return `${id}.${ver}`
 }
 
 /**

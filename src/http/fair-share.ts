@@ -28,7 +28,7 @@ interface Account {
  * returns true, so that at most `maxWaiting` requests of one key wait.
  */
 export function fairShare(share: number, maxWaiting = Infinity) {
-  const accounts = new Map<number, Account>()
+  const accounts = new Map<string, Account>()
 
   /** Returns whether `account` may hold `amount` more. */
   function fits({ taken }: Account, amount: number) {
@@ -71,7 +71,7 @@ export function fairShare(share: number, maxWaiting = Infinity) {
 
   return {
     /** Returns whether `maxWaiting` requests of `key` are already waiting. */
-    isFull(key: number) {
+    isFull(key: string) {
       const waiting = accounts.get(key)?.waiting ?? []
       return waiting.length >= maxWaiting
     },
@@ -81,7 +81,7 @@ export function fairShare(share: number, maxWaiting = Infinity) {
      * function that gives the amount back. The caller must call that function exactly once. Throws
      * the Failure `unreadable` when the client disconnects while its request waits.
      */
-    async take(key: number, amount: number, client: Client): Promise<() => void> {
+    async take(key: string, amount: number, client: Client): Promise<() => void> {
       const account = accounts.get(key) ?? { taken: 0, waiting: [] }
       accounts.set(key, account)
       const mustWait = account.waiting.length > 0 || !fits(account, amount)

@@ -25,8 +25,8 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   let bytesTaken = 0
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // All requests whose `sharer` is null share the key 0, which is not the id of any user.
-    const giveBack = await shares.take(sharer ?? 0, bytes, socket)
+    // All requests whose `sharer` is null have the same key.
+    const giveBack = await shares.take(sharer ?? '', bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()
       throw new Failure('busy')

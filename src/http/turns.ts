@@ -6,10 +6,10 @@ import { whenAnswered } from './log.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The id of a user. The requests with the same `sharer` wait for their turns (see takeTurns). A
-     * request with null does not wait.
+     * Names the sessions of a user that end together. All requests with the same `sharer` share one
+     * part of the service's capacity. A request with null is not limited in this way.
      */
-    sharer: number | null
+    sharer: string | null
   }
 }
 
