@@ -127,7 +127,7 @@ describe('the permission of each endpoint', () => {
     expect(await attack(...request)).toEqual(FORBIDDEN)
   })
 
-  it.each(OPEN)('%s answers users who request their own record', async (name) => {
+  it.each(OPEN)('%s needs no permission, or none for the user’s own record', async (name) => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
     const { method, url } = addressOf(name, name.endsWith(':idPerfil') ? world.propio : world.yo)
     expect(await attack(method, url)).toMatchObject({ status: 200, body: { success: true } })
@@ -210,7 +210,7 @@ describe('rule 1: permission records', () => {
     await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
   })
 
-  it('reports unknown or repeated ids and too many entries before it answers 403', async () => {
+  it('reports unknown ids of a record, and repeated ids or too many entries of a matrix, before it answers 403', async () => {
     const { debil, fuerte, ventas } = world
     const [suyo] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${fuerte}`

@@ -202,7 +202,7 @@ describe('a path that cannot be decoded', () => {
   })
 })
 
-// This test comes last because it ends the session.
+// This test ends the session of `cookie`. Tests that need this session must come before it.
 it('POST /api/auth/logout accepts a body of 16 KiB and refuses a larger one', async () => {
   expect(await send('POST', '/api/auth/logout', large(16 * 1024 + 1))).toEqual(TOO_LARGE)
   expect(await send('POST', '/api/auth/logout', large(16 * 1024))).toMatchObject({ status: 200 })

@@ -1224,7 +1224,7 @@ describe('the session', () => {
       expect(await send('POST /api/auth/login', {}, { token })).toStrictEqual(answer)
   })
 
-  it.each(GUARDED)('%s answers 403 before it reads the body', async (name) => {
+  it.each(GUARDED)('%s checks its permission, if any, before it reads the body', async (name) => {
     const token = jwt({ id: 2, idPerfil: 1 })
     const before = await stored()
     const { answer, body } = contractOf(name)

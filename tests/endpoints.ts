@@ -19,7 +19,7 @@ export const ALL = {
 export type Flag = keyof typeof ALL
 export const FLAGS = Object.keys(ALL) as Flag[]
 
-/** The modules that the service itself protects. */
+/** The system modules. The permissions for them decide who may use which endpoint. */
 export const SYSTEM_MODULES = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS'] as const
 type SystemModule = (typeof SYSTEM_MODULES)[number]
 

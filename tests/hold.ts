@@ -6,10 +6,10 @@ import type { Pool } from '../src/database/pool.js'
 const LOCK = 4711
 
 /**
- * Calls `count` statements through the pool, and `meanwhile` while none of them has an answer,
- * because they wait for a lock of the test. Resolves when all of them have been answered. `direct`
- * is another connection to the same database. `meanwhile` has 2 s, because the pool rejects a
- * statement that waits longer for a connection.
+ * Sends `count` statements through the pool, which wait for a lock that this function holds. Calls
+ * `meanwhile`, and releases the lock when `meanwhile` resolves. Resolves when all statements have
+ * been answered. `direct` is another connection to the same database. `meanwhile` must resolve
+ * within 2 s, because the pool rejects a statement that has waited for a connection for 2.5 s.
  */
 export async function holdStatements(
   pool: Pool,

@@ -287,7 +287,7 @@ it('the lines of the audit alone give what is stored, at the end and after each 
   }
 })
 
-it('the deletion of a module has the number of profiles that lose flags or empty records', () => {
+it('the line of a module’s deletion counts the profiles that lose a record, even one without flags', () => {
   const lines = readLines()
   const deletions = lines.filter(({ changes }) => {
     return changes && 'perfiles' in changes

@@ -55,7 +55,7 @@ describe('shareEqual', () => {
 })
 
 describe('shareLookups', () => {
-  it('sends the look-ups that arrive while a statement is in flight in one next statement', async () => {
+  it('collects the look-ups that arrive while a statement is in flight, and then sends them in one statement', async () => {
     const statements: object[][] = []
     let answerFirst = () => {}
     const firstMayEnd = new Promise<void>((resolve) => {

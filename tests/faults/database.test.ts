@@ -33,7 +33,8 @@ beforeAll(async () => {
   database = await startDatabase({ max_connections: `${MAX_CONNECTIONS}` })
   relay = await startRelay(database.port)
   images = await startImageHost()
-  // Not a superuser, as in production: superusers have connections reserved for them.
+  // As in production, the service's user is not a superuser. PostgreSQL reserves connections for
+  // superusers.
   sql = connectTo(database.url)
   await sql`create role llavero login password 'clave-de-base'`
   await sql`create database llavero owner llavero`
@@ -382,7 +383,8 @@ describe('a database that is killed three times under writes', () => {
       await expectRecovery()
       await sleep(300)
     })
-    // No write has to fail, because a statement that was not sent yet waits for the database.
+    // All writes may have succeeded, because a statement that was not sent yet waits for the
+    // database.
     expectContract(results)
   })
 

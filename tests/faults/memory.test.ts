@@ -105,7 +105,7 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
     expect(peakMb() - before).toBeLessThan(100)
   })
 
-  it('stays below the bound while 50 images of 10 MiB arrive, stored or answered with 503', async () => {
+  it('stays below the bound while 50 images of 10 MiB arrive, each of which is stored or answered with 503', async () => {
     const posts = Promise.all(
       Array.from({ length: CONCURRENT }, (_, index) => answerTo(post(`nuevo${index}`, 2 + index))),
     )

@@ -120,7 +120,7 @@ describe('a slow reader gets all lines', () => {
     ['when the process calls process.exit', 'process.exit(3)', 3, null],
     ['when the process ends with an uncaught exception', "throw new Error('nobody')", 1, null],
     [
-      'before an audit line when the process is killed after that',
+      'that precede an audit line when the process is killed after it has written the audit line',
       `output.write('${LAST}'); process.kill(process.pid, 'SIGKILL')`,
       null,
       'SIGKILL',

@@ -137,7 +137,8 @@ describe('a signal', () => {
     const [login, ready] = busy.answers()
     expect(login).toMatch(/^HTTP\/1\.1 200 .*\{"success":true,"token":"ey.*\}$/s)
     expect(ready).toMatch(/^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"No disponible"\}$/s)
-    // The process ends before the service would write these lines, and writes them at its end.
+    // Request lines are written with a delay. The process ends before these two are due, so it
+    // has to write them at its end.
     expect(lines().slice(-2)).toMatchObject([
       { msg: 'request', path: '/api/auth/login', status: 200 },
       { msg: 'request', path: '/health/ready', status: 503 },
@@ -194,7 +195,7 @@ describe('a signal', () => {
   })
 
   it.each<NodeJS.Signals>(['SIGINT', 'SIGTERM'])(
-    '%s ends it, with one log line that names the signal',
+    '%s ends the process, with one log line that names the signal',
     async (signal) => {
       const { child, ended, lines } = await start()
       child.kill(signal)

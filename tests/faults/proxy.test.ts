@@ -202,7 +202,8 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     const { answered, modulos, failures } = await load.stop()
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(100)
-    // The proxy has not repeated any write: a repeated one would have created a module twice.
+    // The proxy has not repeated any write that creates a module. Names are unique, so the
+    // repetition would have failed, and `modulos` would not count the module that is stored.
     const [row] = await sql`select count(*)::int from modulo where "strNombreModulo" like 'M %'`
     expect(row).toEqual({ count: modulos })
   })

@@ -15,7 +15,8 @@ async function startPair() {
   const folder = newFolder()
   const copy = promisify(execFile)
   await copy('cp', ['-a', first.folder, folder])
-  // Copied with its owner, because the server runs as another user.
+  // standby.signal may have any content. It is made with `cp -a`, so that it belongs to the user of
+  // the server, who need not be the user of the tests.
   await copy('cp', ['-a', `${folder}/data/PG_VERSION`, `${folder}/data/standby.signal`])
   await first.start()
   const { password } = new URL(first.url)

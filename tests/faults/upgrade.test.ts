@@ -35,7 +35,10 @@ async function appendToModulos(folder: string, suffix: string) {
   await writeFile(file, changed)
 }
 
-/** Copies this build with a migration, a changed function, and one that calls a later file's. */
+/**
+ * Copies this build, and adds a migration, a changed function, and a function that calls another
+ * one, whose file comes later in the order of the names.
+ */
 async function makeNextRelease() {
   const { folder, program } = await copyRelease()
   const sql = (path: string) => join(folder, 'sql', path)

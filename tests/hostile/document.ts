@@ -103,7 +103,10 @@ function answersOf(responses: Record<string, any>): Operation['answers'] {
   )
 }
 
-/** Returns the schema with undeclared keys forbidden; the parts of an `allOf` share their keys. */
+/**
+ * Returns the schema with undeclared keys forbidden. In an `allOf`, a key is declared when one of
+ * the parts declares it.
+ */
 function closed(schema: any): any {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema

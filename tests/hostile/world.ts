@@ -3,7 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import postgres from 'postgres'
 import { JWT_SECRET } from '../app.js'
 
-/** The rows that each sequence of requests begins with; their ids start at 1. */
+/**
+ * Inserts rows beside those that testApp has created. Each sequence of requests begins with all of
+ * them. The inserted profiles and users have ids from 2 on, and the inserted modules from 5 on.
+ */
 const ROWS = `
   insert into perfil ("strNombrePerfil")
   values ('LIMITADO'), ('FUERTE'), ('VACÍO'), ('%_\\'), ('"'), ('\u202eÑ😀'), ('SIN USUARIOS');
