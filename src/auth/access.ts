@@ -71,8 +71,9 @@ export function identifyCallers(app: FastifyInstance) {
 }
 
 /**
- * Names the sessions of a user that end together. The session of a token is looked up only later. So
- * with the user's id alone, requests with a token of an ended session would use up the user's share.
+ * Returns the `sharer` for a token: the id of the user and the version of the user's sessions. The
+ * session has not been looked up yet. If the `sharer` were only the id, requests with a token of an
+ * ended session would use up the share of the user's present sessions.
  */
 function sessionsOf({ id, ver = 0 }: Token) {
   return `${id}.${ver}`

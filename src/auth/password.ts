@@ -35,7 +35,7 @@ const MAX_WAITING = 256
  *
  * The asynchronous functions of bcryptjs would work on the event loop. With 20 logins in flight,
  * other requests would then take 8.5 s (99th percentile). With threads of lower priority
- * (password-worker.js) they take 11 ms, and without any login 7 ms. The figures come from
+ * (password-worker.js) they take 11 ms, and without any login 7 ms. The last two figures come from
  * `npm run bench -- --only login`.
  */
 export function startPasswords(): Passwords {
@@ -57,8 +57,8 @@ export function startPasswords(): Passwords {
   }
 
   // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
-  // closed the connection before a thread is free. Piscina ends the thread of a task that is
-  // aborted.
+  // closed the connection before a thread is free. Piscina drops a task only if the task's
+  // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
   const limit = pLimit(maxThreads)
 
   async function run(task: HashTask, client?: Client) {

@@ -104,7 +104,6 @@ const VerifiedToken = Type.Intersect([
 ])
 type VerifiedToken = Static<typeof VerifiedToken>
 
-/** Checks payloads against the schema. */
 const payloads = TypeCompiler.Compile(VerifiedToken)
 
 /**

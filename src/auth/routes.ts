@@ -30,7 +30,7 @@ const MAX_NAME = 255
 const ADDRESSES = 100_000
 
 interface Options {
-  /** How many attempts to log in an address may make in a minute. 0 means no limit. */
+  /** How many logins a client address may attempt in a minute. 0 means no limit. */
   loginRateLimit: number
 }
 

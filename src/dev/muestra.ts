@@ -91,8 +91,8 @@ async function insertExampleRows(sql: postgres.TransactionSql) {
 }
 
 /**
- * Makes the ids of new rows follow the highest id of each table. Lists begin with the highest id,
- * so new rows come first.
+ * Makes the ids of new rows follow the highest id of each table. The pages of users, profiles and
+ * modules begin with the highest id, so new rows come first there.
  */
 async function raiseSequences(sql: postgres.TransactionSql) {
   for (const table of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
@@ -103,7 +103,7 @@ async function raiseSequences(sql: postgres.TransactionSql) {
   }
 }
 
-/** Inserts the rest of the sample. */
+/** Inserts further modules and users, and the permission records that are still missing. */
 async function insertOtherRows(sql: postgres.TransactionSql) {
   await sql`
     insert into modulo ("strNombreModulo")

@@ -9,8 +9,8 @@ import type { PermisoConNombres } from './schemas.js'
  * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
  * (sql/migrations/0004_versiones.sql). The ids of the page are read from the index alone, from its
  * start or from its end, whichever is nearer to the page. So the last page of 2,000,000 records
- * takes 4 ms. If the statement counted the records and skipped those before the page, it would take
- * 260 ms (`npm run bench -- --only lists`).
+ * takes 4 ms (`npm run bench -- --only lists`). If the statement counted the records and skipped
+ * those before the page, it would take 260 ms.
  *
  * In the statement, `filas` is the number of all records, `antes` is the number of records before
  * the page, and `cuantas` is the number of records on the page. `desde_el_principio` is true if the

@@ -188,7 +188,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body }) => {
       const { idPerfil, permisos = [] } = body
-      // A matrix that names a module twice is refused before any statement is sent.
+      // A matrix that names a module twice is refused before the write is sent to the database.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
       if (modulos.size < permisos.length) throw new Failure('conflict')
 

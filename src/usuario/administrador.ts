@@ -59,7 +59,7 @@ export async function ensureAdministrador(
 
 /**
  * Logs one line for the user. If the profile is new, logs another line for the profile first. The
- * lines have the level and the keys of an audit line.
+ * lines have the level of an audit line, and its keys `target` and `changes`.
  */
 function auditSetup(
   log: FastifyInstance['log'],

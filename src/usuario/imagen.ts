@@ -45,8 +45,9 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     api_secret: account.apiSecret,
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
-  // The SDK always calls https.request, even for an address with `http:`. That function uses the
-  // protocol of its agent.
+  // The SDK does not choose between http.request and https.request by `upload_prefix` in these
+  // options, but by CLOUDINARY_URL in the environment. Both functions use the protocol of the
+  // agent.
   const isPlainHttp = account.uploadPrefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
@@ -139,8 +140,8 @@ interface Rejection {
 }
 
 /**
- * Converts what the SDK rejects with into a HostError. The SDK's objects contain the whole request,
- * so only the message and the status are taken from them.
+ * Returns a HostError for an error or a Rejection of the SDK. The SDK's objects contain the whole
+ * request, so only the message and the status are taken from them.
  */
 function hostError(error: unknown): HostError {
   if (error instanceof HostError) return error

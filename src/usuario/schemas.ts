@@ -34,7 +34,6 @@ const CELULAR = {
 }
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
-/** An email address. */
 export const Email = field<string>(
   {
     type: 'string',
@@ -108,9 +107,9 @@ const PasswordNuevo = decoded(
 )
 
 /**
- * The part of a data URI before the data. The image SDK examines at most 120 characters of this
- * part, so the expression accepts fewer. If the SDK did not recognise a text as a data URI, it
- * would open the file or the address that the text names.
+ * The part of a data URI before the data. The image SDK recognises a data URI by the first 120
+ * characters of the whole text, so the expression accepts only a part with fewer characters. If the
+ * SDK did not recognise a text as a data URI, it would open the file that the text names.
  */
 const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,/
 

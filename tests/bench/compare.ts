@@ -28,9 +28,10 @@ export interface Comparison extends Pair<Spread> {
 /** Returns a description of how `compare` measures, for the `about` of a section. */
 export const describeComparison = (seconds: number) =>
   `${CONNECTIONS} connections, ${ROUNDS} alternating rounds of ${seconds} s after a warm-up, ` +
-  'median (min–max), ratios within a round. The processor time of a request is that of the ' +
-  'server and of all processes of PostgreSQL, user and system. That of the load generator is not ' +
-  'in it, but the generator works on the same cores, which brings the requests/s closer together.'
+  'median (min–max), ratios within a round. The processor time of a request is the user and ' +
+  'system time of the server and of all processes of PostgreSQL. It does not include the load ' +
+  'generator. But the generator works on the same cores, so the two values of requests/s differ ' +
+  'less than they would without it.'
 
 /**
  * Sends the same requests to both servers in alternating rounds, and calls `prepare` before each

@@ -7,7 +7,10 @@ export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
 export const PASSWORD = 'clave de medidas'
 export const MODULOS = 200
 export const PERFILES = 1000
-/** The number of administrators, one for each client that writes or lists. */
+/**
+ * The number of administrators. tests/faults/overload.test.ts distributes its writes and lists
+ * among them, because the requests of a single user would wait for each other.
+ */
 export const ADMINISTRADORES = 200
 
 export interface Usuario {
@@ -19,8 +22,10 @@ export interface Usuario {
 export const openDatabase = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
 
 /**
- * Fills a new database with 200 modules and `perfiles` profiles of about 100 records each, one user
- * for each profile, who may read the own map alone, and administrators with one further profile.
+ * Fills a new database with MODULOS modules and `perfiles` profiles. Each profile has one user and
+ * about 100 permission records, but none for a system module. So its user may read no permission
+ * map except that of the profile. One further profile is an administrator's and has ADMINISTRADORES
+ * users.
  */
 export async function seed(url: string, perfiles: number) {
   const sql = openDatabase(url)

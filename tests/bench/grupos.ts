@@ -77,7 +77,10 @@ export async function readModulos(url: string) {
   return modulos.map(({ id }) => id)
 }
 
-/** Drops all triggers: they maintain versions of the permission maps, which the plain way lacks. */
+/**
+ * Drops all triggers. They maintain the versions of the permission maps and the counters of the
+ * permission records, which the plain way does not use.
+ */
 export async function dropTriggers(url: string) {
   const sql = openDatabase(url)
   const triggers = await sql<{ tabla: string; nombre: string }[]>`

@@ -104,7 +104,7 @@ export interface Section {
   title: string
   /** A description of what is measured and how, in a line or two. */
   about: string
-  /** The rows of the table; the keys of the first one are the columns. */
+  /** The rows of the table. A column is printed for each key that any of the rows has. */
   rows: Record<string, string | number | Spread>[]
 }
 

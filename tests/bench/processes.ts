@@ -65,7 +65,10 @@ export async function startServer(
 }
 
 export interface Generator {
-  /** Runs a job; throws when any request was not answered with 2xx. */
+  /**
+   * Runs a job. Throws an error if a request failed (see `failed` in Load), or if none was answered
+   * with 2xx.
+   */
   run(job: Job): Promise<Load>
   stop(): Promise<void>
 }

@@ -1,10 +1,11 @@
 // @ts-nocheck: type annotations would make this look like more code than it is.
 //
-// The plain way: the same endpoints without any optimization, with Fastify and its logger,
-// @fastify/jwt and postgres.js in their default configuration. Each request makes one query for the
-// caller's permission and then the query for the answer. The rules against privilege escalation, the
-// versions of the permission maps and the locks of the single writes are left out. The file is
-// JavaScript, so that no TypeScript loader adds to its start time and memory.
+// The plain way: the endpoints that the bench measures, without any optimization, with Fastify and
+// its logger, @fastify/jwt and postgres.js in their default configuration. Each request makes one
+// query for the caller's permission and then the queries for the answer. There are no rules against
+// privilege escalation and no versions of the permission maps. Of the writes, only the replacement
+// of a matrix acquires a lock by a statement of its own. The file is JavaScript, so that no
+// TypeScript loader adds to its start time and memory.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'
@@ -52,7 +53,10 @@ async function session(request) {
   await findCaller(request, null)
 }
 
-/** Lets administrators through, and users whose profile has the flag on the module. */
+/**
+ * Lets administrators through, users whose profile has the flag on the module, and users for whom
+ * `isOwn` returns true.
+ */
 function permission(modulo, flag, isOwn = () => false) {
   return async (request) => {
     const caller = await findCaller(request, modulo)

@@ -21,7 +21,7 @@ export async function lists(bench: Bench): Promise<Section> {
     const get = async (page: number) => {
       const answer = await fetch(`${url}/api/permisos?page=${page}`, { headers })
       const body = (await answer.json()) as { totalPages: number }
-      if (answer.status !== 200) throw new Error(`${page}: ${answer.status}`)
+      if (answer.status !== 200) throw new Error(`page ${page} was answered with ${answer.status}`)
       return body.totalPages
     }
     const last = await get(1)

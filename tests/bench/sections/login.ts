@@ -34,8 +34,8 @@ export async function login({ data, generator, startServer, ...bench }: Bench): 
   return {
     title: 'Login storm',
     about:
-      `The permission map at ${MAPS_PER_SECOND} requests/s, without and with ${IN_FLIGHT} logins in ` +
-      `flight without pause. ${ROUNDS} alternating rounds of ${seconds} s; median (min–max).`,
+      `The permission map at ${MAPS_PER_SECOND} requests/s, alone and while ${IN_FLIGHT} logins ` +
+      `are always in flight. ${ROUNDS} alternating rounds of ${seconds} s; median (min–max).`,
     rows: Object.entries(results).map(([state, rounds]) => ({
       state: state === 'storm' ? `${IN_FLIGHT} logins in flight` : state,
       'p99 of the map, ms': spread(rounds.map(({ maps }) => maps)),
