@@ -78,7 +78,7 @@ require_deployment() {
 # installed, nothing is checked.
 take_turn() {
   command -v flock >/dev/null || return 0
-  # The kernel releases the lock when this process ends.
+  # The kernel releases the lock when this process and all commands that it has started have ended.
   exec 9<compose.yaml
   flock --nonblock 9 || die 'another script of deploy/ is running.'
 }
@@ -242,8 +242,8 @@ output=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
 # at_end STATUS: called when the script ends, with its exit status. A script may define it again.
 at_end() { :; }
 
-# 7 and 8 are copies of the script's own stdout and stderr. A signal may arrive while a function has redirected
-# stdout and stderr, and `finish` must not print to where they lead then.
+# The file descriptors 7 and 8 are copies of the script's own stdout and stderr. If a signal arrives while the
+# output of a function is redirected, `finish` uses these copies and still prints to the script's own output.
 exec 7>&1 8>&2
 
 # finish: called by the shell when the script ends for any reason. Calls at_end and removes the temporary file.

@@ -8,8 +8,8 @@
 --
 -- Locks the user's row with `for no key update`, so that nobody gives the user another profile
 -- meanwhile. Then locks the caller and the profiles with begin_write. If the caller has the lower
--- id, the caller's row is locked before the user's row. Otherwise two callers who edit each other
--- would deadlock.
+-- id, the caller's row is locked before the user's row. Without this order, two callers who edit
+-- each other could deadlock.
 --
 -- Raises what begin_write raises. After that it raises, in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;

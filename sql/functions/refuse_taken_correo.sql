@@ -5,8 +5,9 @@
 -- function.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
--- would report the index that it happens to check first. In this case the contract (section 7)
--- requires the error for the email.
+-- would report the index that it happens to check first. In this case the client gets the error for
+-- the email, because the contract (section 7) names a duplicate `strCorreo` as its example of a
+-- violated constraint.
 create or replace function refuse_taken_correo(p_id integer, p_correo text) returns void
 language plpgsql
 as $$

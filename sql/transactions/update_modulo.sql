@@ -29,8 +29,8 @@ begin
     return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
   end if;
 
-  -- The permission maps of these profiles contain the name. A trigger will give each of these
-  -- profiles a new `versionPermisos`, so the profiles are locked here.
+  -- If a profile has a record for the module, its permission map contains the module's name. A
+  -- trigger will give each such profile a new `versionPermisos`, so all of them are locked here.
   v_write := begin_write(
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor

@@ -7,10 +7,11 @@
 -- Returns {data, imagenAnterior, changes}. `data` is the user, or null if the id is unknown.
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null.
 --
--- Acquires share_usuarios if the name, the email, the profile and the status stay the same, so that
--- such writes can run at the same time, unless their users have the same profile. Otherwise
--- acquires lock_usuarios. Also acquires the locks of begin_write_usuario, and raises what that
--- function raises. Also raises a unique violation if another user has the name or the email.
+-- Acquires share_usuarios if the name, the email, the profile and the status stay the same, and
+-- lock_usuarios otherwise. Writes that hold share_usuarios can run at the same time, unless their
+-- row locks conflict (see README.md). Also acquires the locks of begin_write_usuario, and raises
+-- what that function raises. Also raises a unique violation if another user has the name or the
+-- email.
 --
 -- The write chooses between share_usuarios and lock_usuarios before it locks the user's row. If
 -- another transaction changes the user in between, the write may hold share_usuarios although it
