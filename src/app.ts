@@ -65,9 +65,9 @@ const ABOUT = {
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
  *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
- *   turns.ts waits until it is the turn of the user; load.ts refuses requests under overload;
- *   auth/access.ts finds the session and checks the permission; the login route limits the attempts
- *   of each client.
+ *   turns.ts delays the request while too many requests of the same user are in progress; load.ts
+ *   refuses requests under overload; auth/access.ts finds the session and checks the permission;
+ *   the login route limits the attempts of each client.
  * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts
  *   reserves memory for a large body; validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts).

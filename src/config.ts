@@ -22,7 +22,7 @@ type Parse<Value> = (text: string) => Value | undefined
 
 /** The rules for the value of one environment variable. */
 interface Variable<Value> {
-  /** What the text must be, as the end of a sentence that begins with "must be". */
+  /** What the text must be: the words that follow "must be" in the error message. */
   mustBe: string
   parse: Parse<Value>
   isRequired: boolean
@@ -47,7 +47,7 @@ function withDefault<Value>(value: Value, mustBe: string, parse: Parse<Value>): 
 
 const VARIABLES = {
   DATABASE_URL: required(
-    'an address like postgres://user:password@host:5432/database, several hosts separated by commas',
+    'an address like postgres://user:password@host:5432/database; several hosts are separated by commas',
     parseDatabaseUrl,
   ),
   DATABASE_POOL_MAX: wholeNumber('a whole number of connections', 1, 1000, 10),

@@ -53,9 +53,9 @@ async function start(app: FastifyInstance, config: Config) {
 }
 
 /**
- * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest. It stays
- * the listener for the signals and ignores all but the first one. Without a listener, Node would end the
- * process at once.
+ * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest.
+ * Ignores all signals after the first one. This function remains registered as their listener,
+ * because without a listener Node would end the process at the next signal.
  */
 async function stop(signal: NodeJS.Signals) {
   if (isStopping) return

@@ -38,7 +38,10 @@ export interface Connection {
 interface ConnectionOptions {
   /** Whether to apply LIMITS. They are never applied if DATABASE_PREPARE is false. */
   hasLimits: boolean
-  /** Called when an open connection is lost, at most once. Not called after `cut`. */
+  /**
+   * Called at most once, when an open connection is lost or when `end` closes it. Not called after
+   * `cut`.
+   */
   onLost?: (connection: Connection, error: Error) => void
 }
 

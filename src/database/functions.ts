@@ -21,7 +21,9 @@ interface Mark {
   checksum: string
 }
 
-/** Matches the statement with which each file begins, and captures the function's signature. */
+/**
+ * Matches the beginning of the one statement in each file, and captures the function's signature.
+ */
 const CREATE_FUNCTION = /^create or replace function (\w+\([^)]*\))/m
 
 /** Returns the files of sql/functions and sql/transactions. Throws if a file creates no function. */

@@ -55,8 +55,9 @@ interface Task {
  * statement is queued behind another one that waits for a lock while other connections are free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
- * with StatementNotSent, the server has never received it. If it rejects with a PostgresError, the
- * server has refused it. After any other error the server may have executed it.
+ * with StatementNotSent, the server has never received it. If it rejects with a PostgresError that
+ * the server itself has sent, the server has refused it. After any other error, which includes a
+ * PostgresError from a pooler (see isOfPooler), the server may have executed it.
  *
  * The pool may cut a connection while the server still executes its statement. The server notices
  * this only when the statement ends, so it may have more sessions than DATABASE_POOL_MAX for a while.

@@ -7,9 +7,11 @@ import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
  * the event loop. All of these calls get the same answer, or the same error.
  *
  * `query` is called when that turn has ended. So the answer contains everything that was committed
- * before any of the calls. Under load many calls fall into one turn: one statement looks up the
- * sessions of many requests (see shareLookups), and all of these requests then continue in the same
- * turn.
+ * before any of the calls.
+ *
+ * Under load many calls are made in the same turn, because one statement looks up the sessions of
+ * many requests (see shareLookups). When it has been answered, all of these requests continue in
+ * the same turn.
  */
 export function shareEqual<Argument, Answer>(
   query: (argument: Argument) => Promise<Answer>,

@@ -95,8 +95,9 @@ function enlarge(buffer: Buffer, length: number, needed: number, limit: number) 
 }
 
 /**
- * Returns an upper bound for the number of JSON values in `body`. Every value except the outermost one
- * comes after a comma, or is the first one of an array or an object.
+ * Returns an upper bound for the number of JSON values in `body`. If the bound is above MAX_VALUES,
+ * returns any number above MAX_VALUES, because `count` stops early. Every value except the
+ * outermost one comes after a comma, or is the first one of an array or an object.
  */
 function estimateValues(body: Buffer) {
   return 1 + count(body, ',') + count(body, '[') + count(body, '{')

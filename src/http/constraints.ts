@@ -135,9 +135,10 @@ function isLongerThan(max: number, text: string) {
 }
 
 /**
- * Returns `value` if it is a whole number, and a text that JavaScript's `Number` converts to a whole
- * number as that number. A blank text becomes 0. A number beyond the range of a double becomes Infinity,
- * which counts as a whole number. Returns undefined for every other value, even for the word `Infinity`.
+ * Returns `value` itself if it is a whole number. If `value` is a text that JavaScript's `Number`
+ * converts to a whole number, returns that number. A blank text becomes 0. A number beyond the
+ * range of a double becomes Infinity, which counts as a whole number. Returns undefined for every
+ * other value, even for the word `Infinity`.
  */
 function wholeNumber(value: unknown) {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined

@@ -98,7 +98,9 @@ export default fp<About>(async (app, about) => {
   app.register((docs) => addRoutes(docs, content), { prefix: '/docs' })
 })
 
-/** Adds the routes under `/docs`. They serve what `content` returns. */
+/**
+ * Adds the routes under `/docs`. They serve PAGE, and the document and the files from `content`.
+ */
 async function addRoutes(app: FastifyInstance, content: () => Promise<Content>) {
   const schema = { hide: true }
 

@@ -2,8 +2,9 @@ import { finished } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * How many bytes of one body may be read and discarded. A string in V8 has at most about as many
- * characters, so the JSON body of a browser or of Node is hardly ever larger.
+ * How many bytes of one body may be read and discarded. The longest string in V8 has about this
+ * many characters. A browser or Node makes a JSON body from one string, so the body is hardly ever
+ * larger.
  */
 const MAX_DISCARDED = 512 * 1024 * 1024
 

@@ -185,7 +185,7 @@ interface FrameworkError {
   statusCode?: number
 }
 
-/** Converts any error into a Failure. Only the text of a Failure is ever sent to a client. */
+/** Converts any error into a Failure. The text of any other error is never sent to a client. */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as FrameworkError

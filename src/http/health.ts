@@ -8,8 +8,8 @@ const OK = { status: 'ok' as const }
 const NOT_READY = statusFailure(503, 'No disponible')
 
 /**
- * `/health/live` answers as long as the process does. `/health/ready` answers with 503 while the
- * database cannot be queried, and when the service is about to stop.
+ * `/health/live` answers with 200 whenever the process can answer at all. `/health/ready` answers
+ * with 503 while the database cannot be queried, and when the service is about to stop.
  */
 const healthRoutes: RoutePlugin = async (app) => {
   /** The query in flight. Requests that arrive before it ends share it. */

@@ -73,9 +73,10 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
 }
 
 /**
- * Moves each schema with a title and each response to `components`, and puts references in their places.
- * All failures share two schemas, one for each shape. The status and the texts of a failure are the
- * `literals` of its schema (see failureSchema), which stay beside the reference.
+ * Moves each schema with a title and each response to `components`, and puts references in their
+ * places. All failures share two schemas, one for each shape. A failure has its own status and
+ * texts as well: failureSchema adds them to the schema under the key `literals`. They are not
+ * moved. They become the second part of an `allOf`, after the reference to the shared schema.
  */
 const shareComponents: SwaggerTransformObject = (document) => {
   const { paths, ...rest } = 'openapiObject' in document ? document.openapiObject : {}

@@ -6,8 +6,9 @@ import { whenAnswered } from './log.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Names the sessions of a user that end together. All requests with the same `sharer` share one
-     * part of the service's capacity. A request with null is not limited in this way.
+     * All requests with the same `sharer` together get one share of the service's capacity. The
+     * value contains the user's id and the version of the user's sessions, so requests with tokens
+     * of ended sessions have a share of their own. A request with null is not limited in this way.
      */
     sharer: string | null
   }

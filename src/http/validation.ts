@@ -12,8 +12,8 @@ import { Failure } from './failures.js'
 import { checkField, checkLength, fieldFailures } from './fields.js'
 
 /**
- * Determines the types of `params`, `query` and `body` in a handler: those to which the schemas of its
- * route decode them.
+ * Gives `params`, `query` and `body` in a handler the types of their decoded values. These types
+ * follow from the schemas of the route.
  */
 export interface TypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
@@ -106,7 +106,11 @@ function checkList(name: string, schema: TSchema, value: unknown): Failure | und
   return isRecord(invalid) ? checkFields(items, invalid) : notAListOfObjects(name)
 }
 
-/** Returns every Failure that one part of a request can have, for the OpenAPI document. */
+/**
+ * Returns the Failures that one part of a request can have, for the OpenAPI document. The Failure
+ * for a list with too many objects is missing here, so the route must declare it in
+ * `config.failures`.
+ */
 export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     if (!schema.items) return fieldFailures(name, schema, required.includes(name))
