@@ -335,11 +335,13 @@ describe('the audit line of a refused login', () => {
   })
 })
 
-it('has no target if the body of a matrix has a list of lists in place of the profile', async () => {
-  const deep = '['.repeat(30_000) + ']'.repeat(30_000)
+it.each([
+  ['a deep list of lists', '['.repeat(30_000) + ']'.repeat(30_000)],
+  ['true', 'true'],
+])('has no target if the body of a matrix has %s in place of the profile', async (_, idPerfil) => {
   const headers = { 'content-type': 'application/json' }
   const path = '/api/permisos/guardar-matriz'
-  const answer = await call('POST', path, `{"idPerfil":${deep}}`, { headers })
+  const answer = await call('POST', path, `{"idPerfil":${idPerfil}}`, { headers })
   expect(answer).toMatchObject({ status: 400, body: { message: 'ID de perfil requerido' } })
   expect(lineOf(answer)).toMatchObject({ outcome: 'invalid', target: null })
 })

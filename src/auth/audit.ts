@@ -121,7 +121,6 @@ function findTarget(request: FastifyRequest) {
   const [pathId] = Object.values(request.params as object)
   const sentId: unknown = pathId ?? config.target?.(request)
   // If the request was refused before its body was validated, the id may be any JSON value.
-  // `Number` throws for some objects and for deeply nested arrays.
-  if (typeof sentId === 'object') return null
-  return Number(sentId) || null
+  const isId = typeof sentId === 'string' || typeof sentId === 'number'
+  return isId ? Number(sentId) || null : null
 }

@@ -82,8 +82,10 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
 }
 
 /**
- * Returns the record of a module for sql/transactions. `semejante` is the name in a form that is
- * the same for names that look alike, so that nobody can imitate the name of a system module.
+ * Returns the record of a module for sql/transactions. `semejante` is the name in upper case, in the
+ * Unicode form NFKC and without invisible characters. Names with the same `semejante` look alike, so
+ * nobody can imitate the name of a system module with such characters. Similar letters of another
+ * alphabet, such as Cyrillic, are not recognised.
  */
 const record = (strNombreModulo: string) => ({
   strNombreModulo,
