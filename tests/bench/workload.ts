@@ -26,6 +26,11 @@ export interface Endpoint {
   turns?(seconds: number): number
   /** Environment variables of the service for this row. */
   env?: Record<string, string>
+  /**
+   * Whether the rules against privilege escalation compare profiles before this write. Then it is
+   * also measured beside a plain way that does the same.
+   */
+  hasRules?: boolean
   /** The bounds for the ratios of service to plain way: requests/s at least, processor time at most. */
   target: { perSecond: number; cpu: number }
 }
@@ -90,6 +95,7 @@ export const WRITES: Endpoint[] = [
       ...flags(isOdd(turn)),
     }),
     turns: () => 2,
+    hasRules: true,
     target: WRITE,
   },
   {
@@ -102,6 +108,7 @@ export const WRITES: Endpoint[] = [
       ...flags(true),
     }),
     turns: postsFor,
+    hasRules: true,
     target: WRITE,
   },
   {
@@ -116,6 +123,7 @@ export const WRITES: Endpoint[] = [
       idEstadoUsuario: true,
     }),
     turns: () => 2,
+    hasRules: true,
     target: WRITE,
   },
   {
@@ -127,6 +135,7 @@ export const WRITES: Endpoint[] = [
       permisos: modulos.map((idModulo) => ({ idModulo, ...flags(isOdd(turn)) })),
     }),
     turns: () => 2,
+    hasRules: true,
     target: MATRIX,
   },
 ]

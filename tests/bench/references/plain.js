@@ -2,15 +2,18 @@
 //
 // The plain way: the endpoints that the bench measures, without any optimization, with Fastify and
 // its logger, @fastify/jwt and postgres.js in their default configuration. Each request makes one
-// query for the caller's permission and then the queries for the answer. There are no rules against
-// privilege escalation and no versions of the permission maps. Of the writes, only the replacement
-// of a matrix acquires a lock by a statement of its own. The file is JavaScript, so that no
-// TypeScript loader adds to its start time and memory.
+// query for the caller's permission and then the queries for the answer. There are no versions of
+// the permission maps. Of the writes, only the replacement of a matrix acquires a lock by a
+// statement of its own. The file is JavaScript, so that no TypeScript loader adds to its start time
+// and memory.
+//
+// With RULES=true, the writes of permission records and of users also check the rules against
+// privilege escalation: by queries before the write, and without locks. By default they do not.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'
 
-const { DATABASE_URL, JWT_SECRET, PORT } = process.env
+const { DATABASE_URL, JWT_SECRET, PORT, RULES } = process.env
 
 const sql = postgres(DATABASE_URL, { max: 10 })
 const app = Fastify({ logger: true })
@@ -60,8 +63,54 @@ async function session(request) {
 function permission(modulo, flag, isOwn = () => false) {
   return async (request) => {
     const caller = await findCaller(request, modulo)
+    request.caller = caller
     if (caller.bitAdministrador || caller[flag]) return
     if (!isOwn(request.params, caller)) throw forbidden()
+  }
+}
+
+const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+const isLimited = (caller) => RULES === 'true' && !caller.bitAdministrador
+
+/** Refuses the write if one of the profiles holds something that the caller's does not hold. */
+async function refuseBeyond(caller, ...idPerfiles) {
+  if (!isLimited(caller)) return
+  for (const id of new Set(idPerfiles)) {
+    if (id === caller.idPerfil) continue
+    const [beyond] = await sql`
+      select id
+      from perfil
+      where id = ${id} and ("bitAdministrador" or exists (
+        select
+        from permisos_perfil as suyo
+        left join permisos_perfil as propio
+          on propio."idPerfil" = ${caller.idPerfil} and propio."idModulo" = suyo."idModulo"
+        where suyo."idPerfil" = ${id} and (
+          suyo."bitAgregar" and propio."bitAgregar" is not true
+          or suyo."bitEditar" and propio."bitEditar" is not true
+          or suyo."bitConsulta" and propio."bitConsulta" is not true
+          or suyo."bitEliminar" and propio."bitEliminar" is not true
+          or suyo."bitDetalle" and propio."bitDetalle" is not true
+        )
+      ))
+    `
+    if (beyond) throw forbidden()
+  }
+}
+
+/** Refuses the write if one of the records grants something that the caller does not hold. */
+async function refuseGranting(caller, permisos) {
+  if (!isLimited(caller)) return
+  const ids = permisos.map(({ idModulo }) => idModulo)
+  const propios = await sql`
+    select "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle"
+    from permisos_perfil
+    where "idPerfil" = ${caller.idPerfil} and "idModulo" = any(${ids})
+  `
+  const byModulo = new Map(propios.map((propio) => [propio.idModulo, propio]))
+  for (const permiso of permisos) {
+    const propio = byModulo.get(permiso.idModulo)
+    if (FLAGS.some((flag) => permiso[flag] && !propio?.[flag])) throw forbidden()
   }
 }
 
@@ -293,7 +342,13 @@ app.put('/api/perfil/:id', {
 app.put('/api/permisos/:id', {
   onRequest: permission('PERMISOS', 'bitEditar'),
   schema: { params: IdParams, body: PermisoEnviado, response: success(Permiso) },
-  handler: async ({ params, body }) => {
+  handler: async ({ params, body, caller }) => {
+    if (isLimited(caller)) {
+      const [antes] = await sql`select "idPerfil" from permisos_perfil where id = ${params.id}`
+      if (!antes) throw failure(404, 'Permiso no encontrado')
+      await refuseBeyond(caller, antes.idPerfil, body.idPerfil)
+      await refuseGranting(caller, [body])
+    }
     const [data] = await sql`
       update permisos_perfil
       set "idPerfil" = ${body.idPerfil}, "idModulo" = ${body.idModulo},
@@ -312,7 +367,9 @@ app.put('/api/permisos/:id', {
 app.post('/api/permisos', {
   onRequest: permission('PERMISOS', 'bitAgregar'),
   schema: { body: PermisoEnviado, response: success(Permiso) },
-  handler: async ({ body }) => {
+  handler: async ({ body, caller }) => {
+    await refuseBeyond(caller, body.idPerfil)
+    await refuseGranting(caller, [body])
     const [data] = await sql`
       insert into permisos_perfil
         ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
@@ -330,7 +387,11 @@ app.post('/api/permisos', {
 app.put('/api/usuario/:id', {
   onRequest: permission('USUARIO', 'bitEditar'),
   schema: { params: IdParams, body: UsuarioEditado, response: success(Usuario) },
-  handler: async ({ params, body }) => {
+  handler: async ({ params, body, caller }) => {
+    if (isLimited(caller)) {
+      const [antes] = await sql`select "idPerfil" from usuario where id = ${params.id}`
+      if (antes) await refuseBeyond(caller, antes.idPerfil, body.idPerfil)
+    }
     const [data] = await sql`
       update usuario
       set "strNombreUsuario" = ${body.strNombreUsuario}, "idPerfil" = ${body.idPerfil},
@@ -350,8 +411,10 @@ app.post('/api/permisos/guardar-matriz', {
     body: Matriz,
     response: { 200: object({ success: boolean, message: string }) },
   },
-  handler: async ({ body }) => {
+  handler: async ({ body, caller }) => {
     const { idPerfil, permisos = [] } = body
+    await refuseBeyond(caller, idPerfil)
+    await refuseGranting(caller, permisos)
     const rows = permisos.map((entrada) => ({
       idPerfil,
       idModulo: entrada.idModulo,

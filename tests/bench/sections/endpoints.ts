@@ -37,7 +37,8 @@ export async function endpoints(bench: Bench): Promise<Section> {
     title: 'Endpoints',
     about:
       'The service beside the plain way (references/plain.js), which decides by a query of its ' +
-      `own who may do what. ${describeComparison(bench.seconds)} ${CONNECTIONS} users, each in a ` +
+      `own who may do what. In the rows with "rules by hand" it also checks the rules against ` +
+      `privilege escalation, as the service does in all rows. ${describeComparison(bench.seconds)} ${CONNECTIONS} users, each in a ` +
       `profile of its own with a record for each of ${MODULOS} modules. For a write, each ` +
       'connection has another such profile to write.',
     rows,
@@ -69,6 +70,12 @@ async function measureWrites(bench: Bench, chosen: Endpoint[]) {
       const name = `${endpoint.name}, ${callers.nombre}`
       rows.push(await measure(bench, 'escrituras', { ...endpoint, name }, connections))
     }
+    if (endpoint.hasRules) {
+      const connections = await planConnections(url, USUARIOS, OTROS)
+      const name = `${endpoint.name}, ${USUARIOS.nombre}, rules by hand`
+      const ruled = { ...endpoint, name }
+      rows.push(await measure(bench, 'escrituras', ruled, connections, { RULES: 'true' }))
+    }
   }
   return rows
 }
@@ -87,12 +94,16 @@ async function planConnections(url: string, callers: Grupo, others: Grupo): Prom
   })
 }
 
-/** Compares both servers at one endpoint, each on a new copy of the database `template`. */
+/**
+ * Compares both servers at one endpoint, each on a new copy of the database `template`. `plainEnv`
+ * contains environment variables of the plain way.
+ */
 async function measure(
   bench: Bench,
   template: string,
   endpoint: Endpoint,
   connections: Connection[],
+  plainEnv: { RULES?: 'true' } = {},
 ) {
   const urls = {
     service: await bench.createDatabase('medida', template),
@@ -102,7 +113,7 @@ async function measure(
   const { startServer } = bench
   const servers = {
     service: await startServer(SERVERS.service, { ...endpoint.env, DATABASE_URL: urls.service }),
-    reference: await startServer(SERVERS.plain, { DATABASE_URL: urls.reference }),
+    reference: await startServer(SERVERS.plain, { ...plainEnv, DATABASE_URL: urls.reference }),
   }
   const requests = makeRequests(endpoint, connections, bench.seconds)
   const [first] = requests
@@ -116,6 +127,10 @@ async function measure(
     const headers = { ...first.headers, ...authorization(nadie) }
     await checkEqual(servers, urls, { ...first, headers })
   }
+  if (plainEnv.RULES) {
+    const refused = await checkEqual(servers, urls, await makeForbidden(urls.service, endpoint))
+    assert.equal(refused.status, 403)
+  }
   const prepare = async () => {
     if (!endpoint.body) return
     await tidy(urls.service)
@@ -128,6 +143,16 @@ async function measure(
   await bench.dropDatabase('medida')
   await bench.dropDatabase('medida_plain')
   return describeResult(endpoint, perSecond, cpuMs)
+}
+
+/** Returns a request of a user that would write an administrator, or an administrator's profile. */
+async function makeForbidden(url: string, endpoint: Endpoint) {
+  const [connection] = await planConnections(url, USUARIOS, ADMINISTRADORES)
+  assert(connection)
+  const vacios = [connection.other.idPerfil]
+  const [request] = makeRequests(endpoint, [{ ...connection, vacios }], 1)
+  assert(request)
+  return request
 }
 
 /** Removes the records that the last round has added, and the dead rows that it has left. */
