@@ -27,8 +27,8 @@ export interface Endpoint {
   /** Environment variables of the service for this row. */
   env?: Record<string, string>
   /**
-   * Whether this write may be refused because the profile to be written holds more than the
-   * caller's profile. Then it is also measured beside a plain way that checks the same.
+   * Whether the first two rules in README.md can refuse this write. Then it is also measured beside
+   * a plain way that checks these rules.
    */
   hasRules?: boolean
   /** The bounds for the ratios of service to plain way: requests/s at least, processor time at most. */

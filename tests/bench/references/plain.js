@@ -348,8 +348,10 @@ app.put('/api/permisos/:id', {
     if (isLimited(caller)) {
       const [antes] = await sql`select "idPerfil" from permisos_perfil where id = ${params.id}`
       if (!antes) throw failure(404, 'Permiso no encontrado')
-      await refuseBeyond(caller, antes.idPerfil, body.idPerfil)
-      await refuseGranting(caller, [body])
+      await Promise.all([
+        refuseBeyond(caller, antes.idPerfil, body.idPerfil),
+        refuseGranting(caller, [body]),
+      ])
     }
     const [data] = await sql`
       update permisos_perfil
@@ -370,8 +372,7 @@ app.post('/api/permisos', {
   onRequest: permission('PERMISOS', 'bitAgregar'),
   schema: { body: PermisoEnviado, response: success(Permiso) },
   handler: async ({ body, caller }) => {
-    await refuseBeyond(caller, body.idPerfil)
-    await refuseGranting(caller, [body])
+    await Promise.all([refuseBeyond(caller, body.idPerfil), refuseGranting(caller, [body])])
     const [data] = await sql`
       insert into permisos_perfil
         ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
@@ -415,8 +416,7 @@ app.post('/api/permisos/guardar-matriz', {
   },
   handler: async ({ body, caller }) => {
     const { idPerfil, permisos = [] } = body
-    await refuseBeyond(caller, idPerfil)
-    await refuseGranting(caller, permisos)
+    await Promise.all([refuseBeyond(caller, idPerfil), refuseGranting(caller, permisos)])
     const rows = permisos.map((entrada) => ({
       idPerfil,
       idModulo: entrada.idModulo,

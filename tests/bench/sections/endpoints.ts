@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert'
 import type { Bench } from '../bench.js'
-import { CONNECTIONS, type Comparison, compare, describeComparison } from '../compare.js'
+import { CONNECTIONS, type Comparison, compare, describeComparison, type Pair } from '../compare.js'
 import { authorization, MODULOS, openDatabase } from '../data.js'
 import { checkAnswers, checkEqual } from '../equal.js'
 import { dropTriggers, type Grupo, readGrupo, readModulos, seedGrupos } from '../grupos.js'
+import type { LoadRequest } from '../load.js'
 import { mark, type Section } from '../measure.js'
-import { SERVERS } from '../processes.js'
+import { SERVERS, type Server } from '../processes.js'
 import { type Connection, type Endpoint, makeRequests, READS, WRITES } from '../workload.js'
 
 /** The callers of the reads, and the callers of the writes who are not administrators. */
@@ -24,7 +25,7 @@ const VACIOS = 'vacio'
 
 /** Environment variables of the plain way. */
 interface PlainEnv {
-  /** Makes the plain way check the rules against privilege escalation. */
+  /** Makes the plain way check the first two rules in README.md. */
   RULES?: 'true'
 }
 
@@ -43,11 +44,11 @@ export async function endpoints(bench: Bench): Promise<Section> {
     title: 'Endpoints',
     about:
       'The service beside the plain way (references/plain.js), which decides by a query of its ' +
-      'own who may do what. In the rows with "rules by hand", the plain way also checks the rules ' +
-      'against privilege escalation. The service checks them in all rows. ' +
+      'own who may do what. In the rows with "rules by hand" it also compares profiles, as the ' +
+      'service does for every caller who is no administrator. ' +
       `${describeComparison(bench.seconds)} ${CONNECTIONS} users, each in a profile of its own with ` +
       `a record for each of ${MODULOS} modules. For a write, each connection has another such ` +
-      'profile to write.',
+      'profile to write, or empty profiles to which it adds records.',
     rows,
   }
 }
@@ -123,6 +124,7 @@ async function measure(
   const [first] = requests
   assert(first)
 
+  if (plainEnv.RULES) await checkRules(servers, urls, connections, first)
   await checkAnswers(servers, urls, first, requests[CONNECTIONS])
   // With AUTHORIZATION=client the service refuses nobody who has a session.
   if (!endpoint.env) {
@@ -130,10 +132,6 @@ async function measure(
     assert(nadie)
     const headers = { ...first.headers, ...authorization(nadie) }
     await checkEqual(servers, urls, { ...first, headers })
-  }
-  if (plainEnv.RULES) {
-    const refused = await checkEqual(servers, urls, await makeForbidden(urls.service, endpoint))
-    assert.equal(refused.status, 403)
   }
   const prepare = async () => {
     if (!endpoint.body) return
@@ -149,14 +147,35 @@ async function measure(
   return describeResult(endpoint, perSecond, cpuMs)
 }
 
-/** Returns a request that the rules forbid: a user writes an administrator's profile or user. */
-async function makeForbidden(url: string, endpoint: Endpoint) {
-  const [connection] = await planConnections(url, USUARIOS, ADMINISTRADORES)
+/**
+ * Sends `first`, the request of the first connection, while its caller lacks one flag. Throws an
+ * AssertionError unless both servers refuse it. Depending on the endpoint, the profile to be written
+ * has the flag already, or `first` would grant it. No endpoint of WRITES needs the flag itself.
+ */
+async function checkRules(
+  servers: Pair<Server>,
+  urls: Pair<string>,
+  connections: Connection[],
+  first: LoadRequest,
+) {
+  const [connection] = connections
   assert(connection)
-  const vacios = [connection.other.idPerfil]
-  const [request] = makeRequests(endpoint, [{ ...connection, vacios }], 1)
-  assert(request)
-  return request
+  const both = [urls.service, urls.reference]
+  await Promise.all(both.map((url) => setFlag(url, connection, false)))
+  const { status } = await checkEqual(servers, urls, first)
+  assert.equal(status, 403)
+  await Promise.all(both.map((url) => setFlag(url, connection, true)))
+}
+
+/** Sets `bitEliminar` of the caller's record for the first module. */
+async function setFlag(url: string, { caller, modulos }: Connection, value: boolean) {
+  const sql = openDatabase(url)
+  await sql`
+    update permisos_perfil
+    set "bitEliminar" = ${value}
+    where "idPerfil" = ${caller.idPerfil} and "idModulo" = ${modulos[0] ?? null}
+  `
+  await sql.end()
 }
 
 /** Removes the records that the last round has added, and the dead rows that it has left. */
