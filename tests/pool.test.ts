@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import postgres from 'postgres'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { loadConfig } from '../src/config.js'
@@ -350,4 +351,17 @@ it('needs a driver instance for each connection, as postgres.js resolves stateme
   expect(row).toEqual({ stored: 0 })
   await sql.end({ timeout: 1 })
   server.close()
+})
+
+it('uses the fast form of the classes of postgres.js, as V8 would not optimize their constructors', async () => {
+  // The classes are those of the pool as well, because both use the same module.
+  const query = direct`select 1`
+  const classes = [query.constructor, (await query).constructor]
+  await open()`select 1`
+
+  // V8 has a native function for the question. Its syntax is not JavaScript, so it needs a flag.
+  setFlagsFromString('--allow-natives-syntax')
+  const hasFastForm = new Function('someClass', 'return %HasFastProperties(someClass)')
+  // If this test passes without useFastForm, with a newer postgres.js or Node, remove that function.
+  expect(classes.map((someClass) => hasFastForm(someClass))).toEqual([true, true])
 })

@@ -1,6 +1,7 @@
 import net, { type Socket } from 'node:net'
 import postgres, { type Options } from 'postgres'
 import type { Config } from '../config.js'
+import { useFastForm } from './fast-classes.js'
 import { type Host, startTls } from './socket.js'
 import { type DriverSql, type Template, toDriverQuery } from './sql.js'
 
@@ -134,7 +135,7 @@ export async function openConnection(
 
   const opened = new Promise<void>((resolve, reject) => {
     failOpening = reject
-    requirePrimary(driver).then(resolve, reject)
+    sendFirstStatement(driver).then(resolve, reject)
   })
   const timer = setTimeout(() => lose(new Error('the host does not answer')), CONNECT_TIMEOUT)
   try {
@@ -170,10 +171,18 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
   return options
 }
 
-/** Throws if the host is a standby, where a permission may exist that the primary has revoked. */
-async function requirePrimary(driver: DriverSql) {
-  const [row] = await driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
-  if (row.standby) throw new Error('the host is a standby')
+/**
+ * Sends the first statement. Throws if the host is a standby, where a permission may exist that the
+ * primary has revoked.
+ */
+async function sendFirstStatement(driver: DriverSql) {
+  const query = driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
+  const rows = await query
+  if (rows[0].standby) throw new Error('the host is a standby')
+
+  // These are the classes Query and Result of postgres.js, which it does not export.
+  useFastForm(query.constructor)
+  useFastForm(rows.constructor)
 }
 
 const connectionLost = () =>
