@@ -46,6 +46,8 @@ interface Task {
   readonly reject: (error: unknown) => void
   /** The time when the statement began to wait, as performance.now(). 0 if it never waited. */
   waitingSince: number
+  /** The connection on which the statement is in flight. Undefined while it waits. */
+  connection: Connection | undefined
   timer: NodeJS.Timeout | undefined
 }
 
@@ -67,11 +69,12 @@ export function openPool(
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
   const { hosts } = config.DATABASE_URL
+  // These are arrays because a Map or a Set would slow down the garbage collector (docs/contributing.md).
   const idle: Connection[] = []
-  /** The connections that have a statement in flight, with their statements. */
-  const busy = new Map<Connection, Task>()
+  /** The statements in flight, each on a connection of its own. */
+  const running: Task[] = []
   /** The statements that wait for a connection, oldest first. */
-  const waiting = new Set<Task>()
+  const waiting: Task[] = []
   const outage = watchOutages(log)
   /** The attempts to open a connection that have not ended yet. */
   const attempts = new Set<Promise<void>>()
@@ -85,7 +88,14 @@ export function openPool(
 
   function query(template: Template): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const task: Task = { template, resolve, reject, waitingSince: 0, timer: undefined }
+      const task: Task = {
+        template,
+        resolve,
+        reject,
+        waitingSince: 0,
+        connection: undefined,
+        timer: undefined,
+      }
       const connection = isEnded ? undefined : idle.pop()
       if (connection) send(task, connection, ANSWER_TIMEOUT)
       else wait(task)
@@ -96,7 +106,7 @@ export function openPool(
     if (isEnded) return refuse(task, poolEnded())
     task.waitingSince = performance.now()
     task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
-    waiting.add(task)
+    waiting.push(task)
     openConnections()
   }
 
@@ -106,22 +116,23 @@ export function openPool(
   }
 
   function refuse(task: Task, reason: Error) {
-    waiting.delete(task)
+    remove(task, waiting)
     clearTimeout(task.timer)
     task.reject(new StatementNotSent(reason))
   }
 
   function send(task: Task, connection: Connection, timeout: number) {
     task.timer = setTimeout(expire, timeout, task, connection)
-    busy.set(connection, task)
+    task.connection = connection
+    running.push(task)
     connection.send(task.template).then(
       (rows) => {
-        if (!finish(task, connection)) return
+        if (!finish(task)) return
         task.resolve(rows)
         release(connection)
       },
       (error) => {
-        if (!finish(task, connection)) return
+        if (!finish(task)) return
         task.reject(error)
         if (isReusableAfter(error)) return release(connection)
         connection.cut()
@@ -132,18 +143,17 @@ export function openPool(
   }
 
   /**
-   * Ends `task` on `connection`. Returns false if a timeout or the loss of the connection has ended
-   * it before.
+   * Ends a statement in flight. Returns false if a timeout or the loss of the connection has ended it
+   * before.
    */
-  function finish(task: Task, connection: Connection) {
-    if (busy.get(connection) !== task) return false
+  function finish(task: Task) {
+    if (!remove(task, running)) return false
     clearTimeout(task.timer)
-    busy.delete(connection)
     return true
   }
 
   function expire(task: Task, connection: Connection) {
-    finish(task, connection)
+    finish(task)
     task.reject(new DatabaseTimeout())
     connection.cut()
     cutIdle()
@@ -152,12 +162,11 @@ export function openPool(
 
   /** Sends the statement that has waited longest. If none waits, the connection becomes idle. */
   function release(connection: Connection) {
-    const [longestWaiting] = waiting
+    const longestWaiting = waiting.shift()
     if (!longestWaiting) {
       idle.push(connection)
       return
     }
-    waiting.delete(longestWaiting)
     clearTimeout(longestWaiting.timer)
     const waited = performance.now() - longestWaiting.waitingSince
     send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
@@ -165,13 +174,10 @@ export function openPool(
 
   /** Called when `connection` is lost without having been cut by this pool. */
   function onLost(connection: Connection, error: Error) {
-    const task = busy.get(connection)
-    if (task && finish(task, connection)) task.reject(error)
+    const task = running.find((each) => each.connection === connection)
+    if (task && finish(task)) task.reject(error)
 
-    const index = idle.indexOf(connection)
-    const wasIdle = index >= 0
-    if (wasIdle) idle.splice(index, 1)
-
+    const wasIdle = remove(connection, idle)
     if (task || wasIdle) cutIdle()
     openConnections()
   }
@@ -184,8 +190,8 @@ export function openPool(
   /** Opens one connection for each waiting statement, up to the size of the pool. */
   function openConnections() {
     if (pause || isEnded) return
-    const free = config.DATABASE_POOL_MAX - idle.length - busy.size - attempts.size
-    const needed = waiting.size - attempts.size
+    const free = config.DATABASE_POOL_MAX - idle.length - running.length - attempts.size
+    const needed = waiting.length - attempts.size
     for (let count = Math.min(free, needed); count > 0; count -= 1) {
       const attempt = open()
       attempts.add(attempt)
@@ -209,14 +215,14 @@ export function openPool(
 
   function onFailedAttempt(host: Host, error: Error) {
     lastFailure = error
-    const isLost = idle.length + busy.size === 0
+    const isLost = idle.length + running.length === 0
     if (isLost) outage.onLost(host, error)
 
     // Of several attempts that fail at the same host, only the first one moves on to the next host.
     if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
 
     if (isLost && isFinal(error)) {
-      for (const task of waiting) giveUp(task)
+      for (const task of [...waiting]) giveUp(task)
     }
     pause ??= setTimeout(endPause, RETRY_PAUSE)
   }
@@ -229,10 +235,10 @@ export function openPool(
   async function end() {
     isEnded = true
     clearTimeout(pause)
-    for (const task of waiting) refuse(task, poolEnded())
+    for (const task of [...waiting]) refuse(task, poolEnded())
     await Promise.all(attempts)
-    const connections = [...idle.splice(0), ...busy.keys()]
-    await Promise.all(connections.map((connection) => connection.end()))
+    const busy = running.map(({ connection }) => connection)
+    await Promise.all([...idle.splice(0), ...busy].map((connection) => connection?.end()))
   }
 
   const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
@@ -240,9 +246,17 @@ export function openPool(
 
   return Object.assign(tag as Sql, {
     json: (value: object) => new Json(value),
-    usage: () => ({ running: busy.size, waiting: waiting.size }),
+    usage: () => ({ running: running.length, waiting: waiting.length }),
     end,
   })
+}
+
+/** Removes the element from the array. Returns false if the array does not contain it. */
+function remove<T>(element: T, array: T[]) {
+  const index = array.indexOf(element)
+  if (index < 0) return false
+  array.splice(index, 1)
+  return true
 }
 
 const poolEnded = () => new Error('the pool has ended')

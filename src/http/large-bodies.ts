@@ -10,6 +10,13 @@ import { fairShare } from './fair-share.js'
  */
 const MAX_BYTES = 64 * 1024 * 1024
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Gives the bytes of the request's large body back. Null if the request has taken none. */
+    giveBytesBack: (() => void) | null
+  }
+}
+
 /**
  * Bounds the memory for bodies above BODY_LIMIT. The bytes of such a body count towards MAX_BYTES from
  * before the body is read until the answer is ready. The bodies of one user (`request.sharer`, see
@@ -20,9 +27,8 @@ const MAX_BYTES = 64 * 1024 * 1024
 export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
   const shares = fairShare(maxBytes / 2)
-  /** For each request with a large body, the function that gives its bytes back. */
-  const taken = new Map<FastifyRequest, () => void>()
   let bytesTaken = 0
+  app.decorateRequest('giveBytesBack', null)
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
     // All requests whose `sharer` is null have the same key.
@@ -44,12 +50,12 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
     // bodies.ts refuses a body that is too large without reading it.
     const isTooLarge = bytes > request.routeOptions.bodyLimit
     if (isSmall || isTooLarge) return
-    taken.set(request, await take(request, bytes))
+    request.giveBytesBack = await take(request, bytes)
   })
 
   app.addHook('onSend', (request, _reply, _payload, done) => {
-    taken.get(request)?.()
-    taken.delete(request)
+    request.giveBytesBack?.()
+    request.giveBytesBack = null
     done()
   })
 }

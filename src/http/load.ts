@@ -24,6 +24,13 @@ export async function refuse(): Promise<never> {
   throw new Failure('busy')
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether the request counts towards MAX_IN_FLIGHT. */
+    isInFlight: boolean
+  }
+}
+
 type Done = HookHandlerDoneFunction
 
 /**
@@ -31,19 +38,22 @@ type Done = HookHandlerDoneFunction
  * loop lags by more than MAX_LOOP_DELAY.
  */
 export async function limitLoad(app: FastifyInstance) {
-  const inFlight = new Set<FastifyRequest>()
+  let inFlight = 0
+  app.decorateRequest('isInFlight', false)
 
   function enter(request: FastifyRequest, _reply: FastifyReply, done: Done) {
-    if (inFlight.size >= MAX_IN_FLIGHT) {
+    if (inFlight >= MAX_IN_FLIGHT) {
       refuse().catch(done)
       return
     }
-    inFlight.add(request)
+    request.isInFlight = true
+    inFlight += 1
     done()
   }
 
   function leave(request: FastifyRequest, _reply: FastifyReply, _payload: unknown, done: Done) {
-    inFlight.delete(request)
+    if (request.isInFlight) inFlight -= 1
+    request.isInFlight = false
     done()
   }
 

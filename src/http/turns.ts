@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { fairShare } from './fair-share.js'
 import { refuse } from './load.js'
 import { whenAnswered } from './log.js'
@@ -11,6 +11,8 @@ declare module 'fastify' {
      * of ended sessions have a share of their own. A request with null is not limited in this way.
      */
     sharer: string | null
+    /** Ends the turn of the request. Null if the request has no turn. */
+    endTurn: (() => void) | null
   }
 }
 
@@ -27,21 +29,20 @@ const MAX_WAITING = 64
  */
 export function takeTurns(app: FastifyInstance, share: number) {
   const turns = fairShare(share, MAX_WAITING)
-  /** For each request that has its turn, the function that ends the turn. */
-  const endings = new Map<FastifyRequest, () => void>()
   app.decorateRequest('sharer', null)
+  app.decorateRequest('endTurn', null)
 
   app.addHook('onRequest', async (request) => {
     const { sharer, socket } = request
     if (sharer === null) return
     if (turns.isFull(sharer)) await refuse()
-    endings.set(request, await turns.take(sharer, 1, socket))
+    request.endTurn = await turns.take(sharer, 1, socket)
   })
 
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const end = endings.get(request)
-    endings.delete(request)
-    if (end) whenAnswered(request, reply, end)
+    const { endTurn } = request
+    request.endTurn = null
+    if (endTurn) whenAnswered(request, reply, endTurn)
     done()
   })
 }
