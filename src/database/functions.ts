@@ -53,8 +53,9 @@ export async function applyFunctions(tx: TransactionSql, files: FunctionFile[]):
   for (const { text, signature, mark } of files) {
     const stored = marks.filter(({ file }) => file === mark.file)
     const isSame = stored.some(({ checksum }) => checksum === mark.checksum)
+    if (isSame) continue
     const isNewer = stored.some(({ version }) => compareVersions(version, mark.version) > 0)
-    if (isSame || isNewer) continue
+    if (isNewer) continue
 
     await tx.unsafe(text)
     await tx.unsafe(`comment on function ${signature} is '${formatMark(mark)}'`)
