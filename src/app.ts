@@ -83,7 +83,7 @@ const ABOUT = {
  *
  * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
  * openapi.ts collects the route for the document, auth/access.ts requires it to declare its access,
- * and documentFailures adds its failures to the schemas of its answers.
+ * and documentFailures describes its failures for the document.
  *
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
  * and the threads end (onClose).

@@ -1,7 +1,7 @@
 import net, { type Socket } from 'node:net'
 import postgres, { type Options } from 'postgres'
 import type { Config } from '../config.js'
-import { useFastForm } from './fast-classes.js'
+import { giveFastForm } from './fast-classes.js'
 import { type Host, startTls } from './socket.js'
 import { type DriverSql, type Template, toDriverQuery } from './sql.js'
 
@@ -135,7 +135,7 @@ export async function openConnection(
 
   const opened = new Promise<void>((resolve, reject) => {
     failOpening = reject
-    sendFirstStatement(driver).then(resolve, reject)
+    requirePrimary(driver).then(resolve, reject)
   })
   const timer = setTimeout(() => lose(new Error('the host does not answer')), CONNECT_TIMEOUT)
   try {
@@ -172,17 +172,17 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
 }
 
 /**
- * Sends the first statement. Throws if the host is a standby, where a permission may exist that the
- * primary has revoked.
+ * Throws if the host is a standby, where a permission may exist that the primary has revoked. This is
+ * the first statement on the connection, so it also prepares the driver's classes for the others.
  */
-async function sendFirstStatement(driver: DriverSql) {
+async function requirePrimary(driver: DriverSql) {
   const query = driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
   const rows = await query
   if (rows[0].standby) throw new Error('the host is a standby')
 
   // These are the classes Query and Result of postgres.js, which it does not export.
-  useFastForm(query.constructor)
-  useFastForm(rows.constructor)
+  giveFastForm(query.constructor)
+  giveFastForm(rows.constructor)
 }
 
 const connectionLost = () =>

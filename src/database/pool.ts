@@ -46,7 +46,7 @@ interface Task {
   readonly reject: (error: unknown) => void
   /** The time when the statement began to wait, as performance.now(). 0 if it never waited. */
   waitingSince: number
-  /** The connection on which the statement is in flight. Undefined while it waits. */
+  /** The connection on which the statement was sent. Undefined until it is sent. */
   connection: Connection | undefined
   timer: NodeJS.Timeout | undefined
 }
@@ -69,8 +69,9 @@ export function openPool(
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
   const { hosts } = config.DATABASE_URL
-  // These are arrays because a Map or a Set would slow down the garbage collector (docs/contributing.md).
   const idle: Connection[] = []
+  // The next two are arrays because a Map or a Set would slow down the garbage collector
+  // (docs/architecture.md, "Tried and rejected").
   /** The statements in flight, each on a connection of its own. */
   const running: Task[] = []
   /** The statements that wait for a connection, oldest first. */
@@ -238,7 +239,8 @@ export function openPool(
     for (const task of [...waiting]) refuse(task, poolEnded())
     await Promise.all(attempts)
     const busy = running.map(({ connection }) => connection)
-    await Promise.all([...idle.splice(0), ...busy].map((connection) => connection?.end()))
+    const connections = [...idle.splice(0), ...busy]
+    await Promise.all(connections.map((connection) => connection?.end()))
   }
 
   const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>

@@ -135,7 +135,10 @@ const USUAL: Record<WithOwnText, AnswerWithTexts> &
   unexpected: statusFailure(500, 'Error interno del servidor'),
 }
 
-/** Returns the status, the shape and the body for `failure` on a route that declares `failures`. */
+/**
+ * Returns the status, the shape and the body for `failure` on a route that declares `failures`. No
+ * schema filters the body later, so it must contain nothing else.
+ */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const usual: FailureAnswer = USUAL[failure.code]
   const answer: FailureAnswer = failures[failure.code] ?? usual

@@ -23,7 +23,7 @@ import { possibleFailures } from './validation.js'
 declare module 'fastify' {
   interface FastifySchema {
     /** The schemas of the answers that are always failures, by status. documentFailures adds them. */
-    failures?: Record<number, TSchema>
+    failureSchemas?: Record<number, TSchema>
   }
 }
 
@@ -68,7 +68,7 @@ async function makeDocument(routes: DocumentedRoute[], about: About) {
   await app.register(swagger, options(about))
   for (const { method, url, schema } of routes) {
     const example = about.examples[schema.operationId ?? '']
-    const response = { ...(schema.response ?? {}), ...schema.failures }
+    const response = { ...(schema.response ?? {}), ...schema.failureSchemas }
     app.route({
       method,
       url,
@@ -167,11 +167,12 @@ const BODIES = {
 
 /**
  * Describes the route's failures for the document, with every text that they can have and with an
- * example for each text. A failure with the status of a success is added to the schema of that status,
- * because Fastify serializes the answer by it. For every other status the schemas are put into
- * `failures`, where Fastify does not find them: compiling a serializer for each of them would take a
- * tenth of the time that the service needs to start. Used as an `onRoute` hook, after the hooks that
- * modify `config`.
+ * example for each text. Used as an `onRoute` hook, after the hooks that modify `config`.
+ *
+ * Fastify serializes every answer by the schema that `response` has for its status. So a failure with
+ * the status of a success is added to that schema. The schemas of all other failures are put into
+ * `failureSchemas`, where Fastify does not look: it would compile a serializer for each of them, which
+ * delays the start.
  */
 export function documentFailures(route: RouteOptions) {
   const { method, schema, config } = route
@@ -185,12 +186,12 @@ export function documentFailures(route: RouteOptions) {
   const statuses = new Set([200])
   for (const { status } of failures) statuses.add(status)
 
-  schema.failures = {}
+  schema.failureSchemas = {}
   for (const status of statuses) {
     const failuresOfStatus = failures.filter((failure) => failure.status === status)
     const success = response[status]
     if (success) response[status] = answerSchema([success], failuresOfStatus)
-    else schema.failures[status] = answerSchema([], failuresOfStatus)
+    else schema.failureSchemas[status] = answerSchema([], failuresOfStatus)
   }
 }
 

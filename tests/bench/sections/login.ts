@@ -23,7 +23,7 @@ export async function login({ data, generator, startServer, ...bench }: Bench): 
     generator.run({ kind: 'flood', url, requests: logins, seconds, connections: IN_FLIGHT })
 
   await readMaps()
-  await storm(2)
+  await storm(seconds)
   const results = await alternate(ROUNDS, ['idle', 'storm'] as const, async (name) => {
     const stormed = name === 'storm' ? storm(seconds) : undefined
     const { times } = await readMaps()
