@@ -46,8 +46,8 @@ export async function limitLoad(app: FastifyInstance) {
       refuse().catch(done)
       return
     }
+    if (!request.isInFlight) inFlight += 1
     request.isInFlight = true
-    inFlight += 1
     done()
   }
 

@@ -3,9 +3,9 @@
 // A process that does nothing but query: `queries.js service` through the service's pool,
 // `queries.js driver` through an instance of postgres.js, and `queries.js fastDriver` through an
 // instance whose classes have the fast form (src/database/fast-classes.ts), as the service's have.
-// None of them sends a query on a connection that still waits for an answer. Each message that the process receives is a number of
-// seconds. The process queries for that time, and then sends a message with the number of answered
-// queries and the processor time that they took, in seconds.
+// None of them sends a query on a connection that still waits for an answer. Each message that the
+// process receives is a number of seconds. The process queries for that time, and then sends a
+// message with the number of answered queries and the processor time that they took, in seconds.
 import postgres from 'postgres'
 
 const importCompiled = (path) => import(new URL(`../../dist/${path}`, import.meta.url).href)
