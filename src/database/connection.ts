@@ -173,7 +173,8 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasLimits: boolean)
 
 /**
  * Throws if the host is a standby, where a permission may exist that the primary has revoked. This is
- * the first statement on the connection, so it also prepares the driver's classes for the others.
+ * the first statement on the connection. It yields the driver's classes, which get V8's fast form
+ * before further statements are sent.
  */
 async function requirePrimary(driver: DriverSql) {
   const query = driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`

@@ -1,5 +1,5 @@
 /**
- * Makes V8 store the static properties of the class in V8's fast form, and not in a dictionary.
+ * Makes V8 store the static properties of a class in its fast form, and not in a dictionary.
  *
  * V8 uses a dictionary if the class has a static getter with a computed name. Then V8 (Node 20 and 24)
  * never runs optimized code of a function that constructs an instance of the class. It compiles the
@@ -8,6 +8,7 @@
  */
 export function giveFastForm(someClass: object): void {
   const heir = Object.create(someClass)
-  // This read has the effect: V8 gives the fast form to an object through which others inherit.
+  // Do not remove this read. V8 changes the class to the fast form when a property is read through an
+  // object that inherits from the class.
   heir.name
 }

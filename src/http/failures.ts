@@ -136,8 +136,8 @@ const USUAL: Record<WithOwnText, AnswerWithTexts> &
 }
 
 /**
- * Returns the status, the shape and the body for `failure` on a route that declares `failures`. No
- * schema filters the body later, so it must contain nothing else.
+ * Returns the status, the shape and the body for `failure` on a route that declares `failures`. For
+ * most failures no schema filters the body later, so it must contain nothing else.
  */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const usual: FailureAnswer = USUAL[failure.code]

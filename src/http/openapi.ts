@@ -22,7 +22,7 @@ import { possibleFailures } from './validation.js'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** The schemas of the answers that are always failures, by status. documentFailures adds them. */
+    /** The schemas of those statuses that only failures have, by status. documentFailures adds them. */
     failureSchemas?: Record<number, TSchema>
   }
 }

@@ -23,6 +23,7 @@ export async function login({ data, generator, startServer, ...bench }: Bench): 
     generator.run({ kind: 'flood', url, requests: logins, seconds, connections: IN_FLIGHT })
 
   await readMaps()
+  // In a shorter warm-up possibly no login is answered, and then the bench fails.
   await storm(seconds)
   const results = await alternate(ROUNDS, ['idle', 'storm'] as const, async (name) => {
     const stormed = name === 'storm' ? storm(seconds) : undefined
