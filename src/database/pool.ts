@@ -204,7 +204,7 @@ export function openPool(
     const host = hosts[hostIndex]
     if (!host) throw new Error('DATABASE_URL names no host')
     try {
-      const connection = await openConnection(config, host, { hasLimits: true, onLost })
+      const connection = await openConnection(config, host, { hasSettings: true, onLost })
       lastFailure = undefined
       outage.onServing(host)
       if (isEnded) await connection.end()
