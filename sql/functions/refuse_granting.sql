@@ -4,6 +4,10 @@
 -- write has no limit, and nothing is raised.
 --
 -- Acquires no locks, because begin_write has locked the limiting profile before.
+--
+-- `limit 1` makes PostgreSQL find the limiting profile's record for each given record by the index.
+-- Otherwise it would read all records of that profile, even for a single given record, because it
+-- expects the array to have 100 elements.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$
@@ -14,9 +18,13 @@ begin
   if exists (
     select
     from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
-    left join permisos_perfil as propio
-      on propio."idPerfil" = p_limite and propio."idModulo" = permiso."idModulo"
-    where grants_more(permiso, propio)
+    left join lateral (
+      select *
+      from permisos_perfil
+      where "idPerfil" = p_limite and "idModulo" = permiso."idModulo"
+      limit 1
+    ) as propio on true
+    where grants_more(permiso, propio::permisos_perfil)
   ) then
     perform refuse();
   end if;
