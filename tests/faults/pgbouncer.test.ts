@@ -8,7 +8,7 @@ import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
-import { COMPILED, killAll, start } from '../service.js'
+import { COMPILED, killAll, launch, SECRETS, start } from '../service.js'
 import { login, send } from './client.js'
 import { startPgBouncer, through } from './pgbouncer.js'
 import { installed } from './program.js'
@@ -93,5 +93,21 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNot
     expect(await sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
       { nombre: ADMIN.strNombreUsuario },
     ])
+  })
+})
+
+describe.skipIf(isMissing)(`behind a PgBouncer with session pooling${skipNote}`, () => {
+  it('a replica needs DATABASE_PREPARE=false, as PgBouncer refuses its settings', async () => {
+    const database = await cloneDatabase()
+    onTestFinished(killAll)
+    const pooler = await startPgBouncer(inject('serverUrl'), 20, 'session')
+    const env = { ...SECRETS, ...ADMIN_ENV, PORT: '0', DATABASE_URL: through(pooler, database) }
+
+    const { stderr } = await launch(env, COMPILED).ended
+    expect(stderr).toContain('unsupported startup parameter')
+
+    const { address } = await start({ ...env, DATABASE_PREPARE: 'false' }, COMPILED)
+    const ready = await send('GET', `${address}/health/ready`)
+    expect(ready).toEqual({ status: 200, body: { status: 'ok' } })
   })
 })

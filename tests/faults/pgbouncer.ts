@@ -7,10 +7,14 @@ import { databaseUrl } from '../postgres.js'
 import { installed, run } from './program.js'
 
 /**
- * Starts a PgBouncer with transaction pooling in front of the PostgreSQL at `serverUrl`, with
- * `poolSize` connections to each database. `url` is its address. It ends after the test.
+ * Starts a PgBouncer in front of the PostgreSQL at `serverUrl`, with `poolSize` connections to each
+ * database and this pool mode. `url` is its address. It ends after the test.
  */
-export async function startPgBouncer(serverUrl: string, poolSize: number) {
+export async function startPgBouncer(
+  serverUrl: string,
+  poolSize: number,
+  mode: 'transaction' | 'session' = 'transaction',
+) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-pgbouncer-'))
   const port = await freePort()
   const { hostname, port: serverPort, username, password } = new URL(serverUrl)
@@ -24,7 +28,7 @@ export async function startPgBouncer(serverUrl: string, poolSize: number) {
     `listen_port = ${port}`,
     'unix_socket_dir =',
     'auth_type = any',
-    'pool_mode = transaction',
+    `pool_mode = ${mode}`,
     `default_pool_size = ${poolSize}`,
     'max_client_conn = 500',
     // PgBouncer refuses to run as root.
