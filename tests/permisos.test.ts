@@ -168,7 +168,7 @@ describe('the foreign keys of many records', () => {
     },
   )
 
-  it('are checked without such scans for 200 records, too', async () => {
+  it('are checked without a scan of all modules for each of 200 records', async () => {
     const { sql, save, insertModulos, countScans } = await testScans()
     await insertModulos(196)
     await sql`vacuum analyze modulo`

@@ -5,9 +5,10 @@
 --
 -- Acquires no locks, because begin_write has locked the limiting profile before.
 --
--- `limit 1` makes PostgreSQL find the limiting profile's record for each given record by the index.
--- Otherwise it would read all records of that profile, even for a single given record, because it
--- expects the array to have 100 elements.
+-- The limiting profile has at most one record for a module, so `limit 1` does not change the result.
+-- It makes PostgreSQL find that record by the index, once for each given record. Otherwise PostgreSQL
+-- would read all records of the limiting profile, even for a single given record, because it expects
+-- the array to have 100 elements.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$

@@ -22,9 +22,9 @@ const SETTINGS = {
   // A function in sql/transactions locks rows first and reads afterwards. At this isolation level its
   // reads see what other transactions committed while it waited for its locks.
   default_transaction_isolation: 'read committed',
-  // How much more it costs to read a page at random than in sequence, for PostgreSQL's planner. The
-  // default of 4 is for hard disks. With it, PostgreSQL finds one row of a table with some hundred rows
-  // by reading them all, also for each foreign key that it checks.
+  // How many times as much it costs to read a page at random as in sequence, for PostgreSQL's planner.
+  // The default of 4 is for hard disks. With this default, PostgreSQL finds one row of a table with 200
+  // rows by reading them all, also for each foreign key that it checks.
   random_page_cost: 1.1,
 } as const
 
@@ -168,7 +168,8 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasSettings: boolea
     onnotice: () => {},
     connection: {
       application_name: 'llavero',
-      // A pooler that does not support prepared statements refuses these settings as well.
+      // PgBouncer refuses these settings, and in transaction mode it may not support prepared
+      // statements. One variable turns off both.
       ...(hasSettings && isPrepared && SETTINGS),
     },
   }
