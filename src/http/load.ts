@@ -46,8 +46,7 @@ export async function limitLoad(app: FastifyInstance) {
       refuse().catch(done)
       return
     }
-    // A request is counted once, however often it enters.
-    if (!request.isInFlight) inFlight += 1
+    inFlight += 1
     request.isInFlight = true
     done()
   }
