@@ -353,7 +353,7 @@ it('needs a driver instance for each connection, as postgres.js resolves stateme
   server.close()
 })
 
-it('gives two classes of postgres.js the fast form of V8, as code that constructs others is not optimized', async () => {
+it('gives two classes of postgres.js the fast form of V8, without which code that constructs them is not optimized', async () => {
   // The classes are those of the pool as well, because both use the same module.
   const query = direct`select 1`
   const classes = [query.constructor, (await query).constructor]
@@ -364,6 +364,6 @@ it('gives two classes of postgres.js the fast form of V8, as code that construct
   const hasFastForm = new Function('someClass', 'return %HasFastProperties(someClass)')
   const areFast = classes.map((someClass) => hasFastForm(someClass))
   setFlagsFromString('--no-allow-natives-syntax')
-  // If this test passes without giveFastForm, with a newer postgres.js or Node, remove that function.
+  // If this test passes without giveFastForms, with a newer postgres.js or Node, remove that function.
   expect(areFast).toEqual([true, true])
 })

@@ -1,7 +1,7 @@
 import net, { type Socket } from 'node:net'
 import postgres, { type Options } from 'postgres'
 import type { Config } from '../config.js'
-import { giveFastForm } from './fast-classes.js'
+import { giveFastForms } from './fast-classes.js'
 import { type Host, startTls } from './socket.js'
 import { type DriverSql, type Template, toDriverQuery } from './sql.js'
 
@@ -112,8 +112,8 @@ export async function openConnection(
   let failOpening: (error: Error) => void = () => {}
 
   /**
-   * Discards the connection. While it is opening, openConnection throws `error`. Later, `onLost` is
-   * called with it.
+   * Discards the connection. While it is opening, openConnection throws `error`. Once it is open,
+   * `onLost` is called with the connection and `error`.
    */
   function lose(error: Error) {
     if (state === 'opening') failOpening(error)
@@ -178,17 +178,14 @@ function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasSettings: boolea
 
 /**
  * Throws if the host is a standby, where a permission may exist that the primary has revoked. This is
- * the first statement on the connection. It yields the driver's classes, which get V8's fast form
- * before further statements are sent.
+ * the first statement on the connection. So the driver's classes get V8's fast form here, before
+ * further statements are sent.
  */
 async function requirePrimary(driver: DriverSql) {
   const query = driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
   const rows = await query
   if (rows[0].standby) throw new Error('the host is a standby')
-
-  // These are the classes Query and Result of postgres.js, which it does not export.
-  giveFastForm(query.constructor)
-  giveFastForm(rows.constructor)
+  giveFastForms(query, rows)
 }
 
 const connectionLost = () =>

@@ -54,7 +54,7 @@ export async function applyFunctions(tx: TransactionSql, files: FunctionFile[]):
     const stored = marks.filter(({ file }) => file === mark.file)
     const isSame = stored.some(({ checksum }) => checksum === mark.checksum)
     if (isSame) continue
-    // Only now, because comparing versions loads collation rules, which takes 12 ms.
+    // The versions are compared only now, because that loads collation rules, which takes 12 ms.
     const isNewer = stored.some(({ version }) => compareVersions(version, mark.version) > 0)
     if (isNewer) continue
 

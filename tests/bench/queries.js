@@ -18,19 +18,15 @@ async function open(way) {
   const { DATABASE_URL } = process.env
   if (way !== 'service') {
     const sql = postgres(DATABASE_URL, { max: CONNECTIONS, max_pipeline: 0 })
-    if (way === 'fastDriver') await giveFastForms(sql)
+    if (way === 'fastDriver') {
+      const { giveFastForms } = await importCompiled('database/fast-classes.js')
+      const query = sql`select 1`
+      giveFastForms(query, await query)
+    }
     return sql
   }
   const config = loadConfig({ ...process.env, DATABASE_POOL_MAX: String(CONNECTIONS) })
   return openPool(config, console)
-}
-
-async function giveFastForms(sql) {
-  const { giveFastForm } = await importCompiled('database/fast-classes.js')
-  const query = sql`select 1`
-  const rows = await query
-  giveFastForm(query.constructor)
-  giveFastForm(rows.constructor)
 }
 
 const sql = await open(process.argv[2])
