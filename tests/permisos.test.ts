@@ -124,7 +124,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
 describe('the foreign keys of many records', () => {
   /** Builds a service with one connection, and with the profile 2. */
-  async function testScans() {
+  async function appThatCountsScans() {
     const { app, call, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
     await call('POST', '/api/perfil', { strNombrePerfil: 'Ventas' })
     const save = (permisos: object[]) =>
@@ -147,7 +147,7 @@ describe('the foreign keys of many records', () => {
   it.each(['a matrix', 'the administrator flag'])(
     'are checked by %s without a scan of all modules for each of 10,000 records',
     async (writer) => {
-      const { call, sql, save, insertModulos, countScans } = await testScans()
+      const { call, sql, save, insertModulos, countScans } = await appThatCountsScans()
       // PostgreSQL reuses a plan that a connection has used a few times. These plans are made for the
       // four modules that exist at this moment.
       for (let n = 0; n < 10; n++) await save([{ idModulo: 1 }, { idModulo: 2 }])
@@ -169,7 +169,7 @@ describe('the foreign keys of many records', () => {
   )
 
   it('are checked without a scan of all modules for each of 200 records', async () => {
-    const { sql, save, insertModulos, countScans } = await testScans()
+    const { sql, save, insertModulos, countScans } = await appThatCountsScans()
     await insertModulos(196)
     await sql`vacuum analyze modulo`
 

@@ -1,7 +1,7 @@
 -- Begins every write that a caller requests. It locks the caller, the caller's profile and the
 -- profiles that the write concerns. Then it checks whether the caller may write. The service has
 -- checked this at the start of the request, but the caller may have lost the permission since then.
--- Until this transaction ends, nobody can change what the second check has read.
+-- Until the transaction of the write ends, nobody can change what begin_write has read.
 --
 -- Takes in `p_perfiles` the ids of the profiles that the write concerns, in any order. Null
 -- elements are ignored. A write of a user concerns the profile that the user has and the profile
@@ -20,8 +20,8 @@
 --   another transaction may have added it in the meantime, and it is not locked.
 -- - `limite`: the id of the caller's profile if that profile limits the write. Then the write must
 --   not grant a permission that this profile does not hold. It also must not delete a profile that
---   holds more, or change the permission records or the users of such a profile. It is null if the
---   caller is an administrator, and with AUTHORIZATION=client.
+--   holds more, or change the permission records or the users of such a profile. `limite` is null if
+--   the caller is an administrator, and with AUTHORIZATION=client.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
 -- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after

@@ -13,7 +13,7 @@
 -- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
 -- deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
--- Raises what begin_write raises. After that it raises, in this order:
+-- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile or its module is
 --    unknown;
 -- 2. LL403 if one of the two profiles holds more than the caller's profile;

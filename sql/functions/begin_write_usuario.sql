@@ -11,7 +11,7 @@
 -- id, the caller's row is locked before the user's row. Without this order, two callers who edit
 -- each other could deadlock.
 --
--- Raises what begin_write raises. After that it raises, in this order:
+-- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
 -- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id`
 --    is an unknown id, because then nothing is written.

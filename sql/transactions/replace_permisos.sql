@@ -8,7 +8,7 @@
 -- with begin_write. So two replacements at the same time follow one another, and the result is the
 -- records of the later one.
 --
--- Raises what begin_write raises. After that it raises, in this order:
+-- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
 -- 2. LL403 if a new record grants more than the caller's profile holds;
 -- 3. a foreign-key violation for an unknown profile, if there are new records;

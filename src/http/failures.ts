@@ -137,7 +137,8 @@ const USUAL: Record<WithOwnText, AnswerWithTexts> &
 
 /**
  * Returns the status, the shape and the body for `failure` on a route that declares `failures`. For
- * most failures no schema filters the body later, so it must contain nothing else.
+ * most failures no schema filters the body later, so the body must contain only what the client
+ * may see.
  */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const usual: FailureAnswer = USUAL[failure.code]
