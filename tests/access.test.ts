@@ -354,6 +354,9 @@ describe('rule 4: names of modules', () => {
     '\u2003MODULO',
     'PER\u00adMISOS',
     'USUARIO\u200b',
+    'USUARIO\ufe0f',
+    'USU\u034fARIO',
+    'USUARIO\b',
   ])('answers 403 when another module would get the name of a system module: %j', async (name) => {
     await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: name })
     await expectRefused('POST', '/api/modulo', { strNombreModulo: name })

@@ -71,7 +71,7 @@ export async function updateModulo(
 /**
  * Removes a module with its permission records, and returns the changes. Throws the Failure
  * `conflict` if the module is a system module. Throws `forbidden` if a profile that has a record
- * for the module holds more than the actor's profile.
+ * for the module also has a permission that the actor's profile lacks.
  */
 export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { deleted: boolean; changes: Changes } }]>`
@@ -82,16 +82,16 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
 }
 
 /**
- * Returns the record of a module for sql/transactions. `semejante` is the name in upper case, in the
- * Unicode form NFKC and without invisible characters. Names with the same `semejante` look alike, so
- * nobody can imitate the name of a system module with such characters. Similar letters of another
- * alphabet, such as Cyrillic, are not recognised.
+ * Returns the record of a module for sql/transactions. `semejante` is the name in upper case, in
+ * the Unicode form NFKC and without control and invisible characters. Names with the same
+ * `semejante` look alike, so nobody can imitate the name of a system module with such characters.
+ * Similar letters of another alphabet, such as Cyrillic, are not recognised.
  */
 const record = (strNombreModulo: string) => ({
   strNombreModulo,
   semejante: strNombreModulo
     .normalize('NFKC')
-    .replace(/\p{Cf}/gu, '')
+    .replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
     .toUpperCase()
     .trim(),
 })
