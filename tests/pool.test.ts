@@ -148,6 +148,22 @@ it('connects to the next host when the first one refuses', async () => {
   expect(logged).toEqual([])
 })
 
+it('connects to the next host when the first one refuses the user', async () => {
+  const refusing = net.createServer((socket) => {
+    socket.on('error', () => {})
+    const fields = 'SFATAL\0VFATAL\0C28000\0Mno entry for the host\0\0'
+    const head = Buffer.from('E\0\0\0\0')
+    head.writeInt32BE(4 + fields.length, 1)
+    socket.once('data', () => socket.end(Buffer.concat([head, Buffer.from(fields)])))
+  })
+  await once(refusing.listen(0, '127.0.0.1'), 'listening')
+  const { port } = refusing.address() as AddressInfo
+  const hosts = `127.0.0.1:${port},${proxy.url.host}`
+  const sql = open(1, proxy.url.href.replace(proxy.url.host, hosts))
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  refusing.close()
+})
+
 it('rejects a statement with the reason why no connection could be opened', async () => {
   const sql = open(1, 'postgres://x:x@127.0.0.1:1/x')
   const begin = performance.now()

@@ -83,6 +83,8 @@ export function openPool(
   let hostIndex = 0
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
+  /** The hosts whose last answer was a refusal for a lasting reason. */
+  const refusing = new Set<Host>()
   /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
   let pause: NodeJS.Timeout | undefined
   let isEnded = false
@@ -206,6 +208,7 @@ export function openPool(
     try {
       const connection = await openConnection(config, host, { hasSettings: true, onLost })
       lastFailure = undefined
+      refusing.clear()
       outage.onServing(host)
       if (isEnded) await connection.end()
       else release(connection)
@@ -222,7 +225,10 @@ export function openPool(
     // Of several attempts that fail at the same host, only the first one moves on to the next host.
     if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
 
-    if (isLost && isFinal(error)) {
+    if (isFinal(error)) refusing.add(host)
+    else refusing.delete(host)
+    // No further attempt would succeed, so the statements need not wait for one.
+    if (isLost && refusing.size === hosts.length) {
       for (const task of [...waiting]) giveUp(task)
     }
     pause ??= setTimeout(endPause, RETRY_PAUSE)
@@ -285,8 +291,10 @@ const isOfStatementAlone = (error: unknown) =>
   !isOfPooler(error)
 
 /**
- * Returns whether the server refused a connection for a lasting reason, such as an unknown database.
- * Two reasons are not lasting: the server has too many connections (class 53), or it is starting up or
- * shutting down (57P).
+ * Returns whether the server refused a connection for a lasting reason, such as an unknown
+ * database. Two reasons are not lasting: the server has too many connections (class 53), or it is
+ * starting up or shutting down (57P). PgBouncer reports with one code that it refuses a setting and
+ * that its server is down. This code counts as lasting, so that a replica with unsuitable settings
+ * says so at once.
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)
