@@ -91,6 +91,9 @@ export async function testApp(env: Record<string, string> = {}) {
     await Promise.all([captcha.close(), images.close()])
   })
 
+  /** The administrator's token. Null until the first login below. */
+  let adminToken: string | null = null
+
   /** Sends a request with the administrator's token, another `token`, or none (null). */
   async function call(
     method: InjectOptions['method'],
@@ -101,7 +104,7 @@ export async function testApp(env: Record<string, string> = {}) {
     const response = await app.inject({
       method,
       url,
-      headers: { ...(token && { cookie: `auth_token=${token}` }), ...headers },
+      headers: { ...(token !== null && { cookie: `auth_token=${token}` }), ...headers },
       ...(body !== undefined && { payload: body as object }),
     })
     return {
@@ -121,7 +124,6 @@ export async function testApp(env: Record<string, string> = {}) {
     return body.token
   }
 
-  let adminToken: string | null = null
   adminToken = await login(ADMIN.strNombreUsuario, ADMIN.strPwd)
 
   return { app, sql, config, call, login, adminToken, captcha, images, readLog: () => log }

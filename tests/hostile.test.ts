@@ -6,7 +6,7 @@ import { type Operation, operationsOf, unroutedOf } from './hostile/document.js'
 import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
-/** The least number of requests that a run sends. */
+/** About how many requests a run sends. Chance decides the number. */
 const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 3000)
 /** The seed of the arbitrary requests. A run can be repeated with its seed. */
 const SEED = Number(process.env.PROPERTY_SEED || Date.now() % 2 ** 31)
@@ -159,7 +159,7 @@ describe('an arbitrary request', () => {
     })
     if (run.failed) throw new Error(`PROPERTY_SEED=${SEED}`, { cause: run.errorInstance })
     console.log(`${sent} requests`)
-    expect(sent).toBeGreaterThanOrEqual(REQUESTS)
+    expect(sent).toBeGreaterThan(REQUESTS / 2)
   }, 600_000)
 
   it('has succeeded and has been refused at every operation', () => {

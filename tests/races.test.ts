@@ -11,17 +11,18 @@ import { FLAGS, type Flag, type Method } from './endpoints.js'
 // guesses the id of the next row and sends a write with this id. Meanwhile an administrator creates the
 // row, which the attacker may not change: a profile with more permissions, or a row of such a profile.
 //
-// The first group tests each attack once. It replaces the SQL function that makes the check. The
-// replacement makes the same check and then waits until the test releases an advisory lock. Meanwhile
-// the row is created. The attacker must get the answer for an unknown id, and the row must not change.
+// The first group tests each attack once. It replaces the SQL functions that make the checks. Each
+// replacement makes the same check and then waits until the test releases an advisory lock. The test
+// stops the write after its last check. Meanwhile the row is created. The attacker must get the answer
+// for an unknown id, and the row must not change.
 //
 // The second group tests each attack RACE_ROUNDS times with the original functions and two replicas.
 // The attacker repeats the request, and the row is created at a random moment.
 
 /** How many times the second group runs each attack. With 400 it finds a gap of a millisecond. */
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 40)
-/** The key of the advisory lock at which the attacker's write stops. */
-const PAUSE = 11
+/** The SQL functions that check a write, and the keys of the advisory locks at which they stop. */
+const CHECKS = { begin_write: 11, refuse_beyond: 12 }
 
 const first = await testApp()
 const { config, call, login } = first
@@ -49,9 +50,9 @@ async function makeWorld() {
   const libre = await insertModulo('LIBRE')
   await sql`insert into permisos_perfil ${sql(record(fuerte, ajeno, FLAGS))}`
   await insertUsuario('atacante', propio)
-  const victima = await insertUsuario('complice', debil)
+  const complice = await insertUsuario('complice', debil)
   const token = await login('atacante', ADMIN.strPwd)
-  return { debil, fuerte, ajeno, libre, victima, token }
+  return { debil, fuerte, ajeno, libre, complice, token }
 }
 
 const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
@@ -105,6 +106,8 @@ interface Attack {
   request: (id: number) => [Method, string, object | undefined]
   /** The answer to that request when no row has the id. */
   unknown: Answer
+  /** The last check that the attacker's write makes when no row has the id. */
+  lastCheck?: keyof typeof CHECKS
 }
 
 const NO_PERFIL = statusFailure(500, 'El perfil indicado no existe')
@@ -115,7 +118,7 @@ const ATTACKS: Attack[] = [
     name: 'moves a user into a new profile',
     table: 'perfil',
     create: createAdministrador,
-    request: (id) => ['PUT', `/api/usuario/${world.victima}`, usuario(id)],
+    request: (id) => ['PUT', `/api/usuario/${world.complice}`, usuario(id)],
     unknown: NO_PERFIL,
   },
   {
@@ -184,6 +187,7 @@ const ATTACKS: Attack[] = [
     create: createModulo,
     request: (id) => ['DELETE', `/api/modulo/${id}`, undefined],
     unknown: DELETED,
+    lastCheck: 'begin_write',
   },
   {
     name: 'renames a new module of a stronger profile',
@@ -191,6 +195,7 @@ const ATTACKS: Attack[] = [
     create: createModulo,
     request: (id) => ['PUT', `/api/modulo/${id}`, { strNombreModulo: `ROBADO ${++turn}` }],
     unknown: NOT_CHANGED,
+    lastCheck: 'begin_write',
   },
 ]
 
@@ -223,7 +228,10 @@ async function readAttacked(table: Attack['table'], id: number) {
   return row
 }
 
-/** Connections for the locks alone, so that they never wait for the other queries of the tests. */
+/**
+ * Connections that hold the locks and look for sessions that wait for them. They are separate from
+ * `sql`, so that they never wait for the other queries of the tests.
+ */
 const holder = postgres(config.DATABASE_URL.url, { max: 2 })
 
 beforeAll(async () => {
@@ -233,37 +241,47 @@ beforeAll(async () => {
 
 describe('a row that is created after the check of a write does not exist for that write', () => {
   beforeAll(async () => {
-    // An administrator's write has no limit, so it does not wait for the lock.
+    // The limit is null for an administrator, whose write does not wait for the lock.
     await holder.unsafe(`
+      alter function begin_write(integer[], jsonb) rename to begin_write_at_once;
+      create function begin_write(
+        p_perfiles integer[], p_actor jsonb, out perfiles integer[], out limite integer
+      )
+      language plpgsql as $$
+      begin
+        select checked.perfiles, checked.limite into perfiles, limite
+        from begin_write_at_once(p_perfiles, p_actor) as checked;
+        perform pg_advisory_xact_lock_shared(${CHECKS.begin_write}) where limite is not null;
+      end
+      $$;
       alter function refuse_beyond(integer[], integer) rename to refuse_beyond_at_once;
       create function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
       language plpgsql as $$
       begin
         perform refuse_beyond_at_once(p_perfiles, p_limite);
-        perform pg_advisory_xact_lock_shared(${PAUSE}) where p_limite is not null;
+        perform pg_advisory_xact_lock_shared(${CHECKS.refuse_beyond}) where p_limite is not null;
       end
       $$;
     `)
     return () =>
       holder.unsafe(`
+        drop function begin_write(integer[], jsonb);
+        alter function begin_write_at_once(integer[], jsonb) rename to begin_write;
         drop function refuse_beyond(integer[], integer);
         alter function refuse_beyond_at_once(integer[], integer) rename to refuse_beyond;
       `)
   })
 
-  it.each(ATTACKS)('$name', async ({ table, create, request, unknown }) => {
+  it.each(ATTACKS)('$name', async (attack) => {
+    const { table, create, request, unknown, lastCheck = 'refuse_beyond' } = attack
+    const key = CHECKS[lastCheck]
     const id = await nextId(table)
     let answer: Promise<Answer> | undefined
     let created: unknown
     await holder.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(${PAUSE})`
-      let isAnswered = false
-      answer = call(...request(id), { token: world.token })
-        .then(withoutHeaders)
-        .finally(() => {
-          isAnswered = true
-        })
-      while (!isAnswered && !(await isWaitedFor(PAUSE))) await sleep(5)
+      await tx`select pg_advisory_xact_lock(${key})`
+      answer = call(...request(id), { token: world.token }).then(withoutHeaders)
+      await expect.poll(() => isWaitedFor(key), { interval: 5 }).toBe(true)
       expect(await create()).toBe(id)
       created = await readAttacked(table, id)
     })
@@ -272,15 +290,19 @@ describe('a row that is created after the check of a write does not exist for th
   })
 })
 
-/** Returns whether a session waits for the advisory lock with this key. */
+/** Returns whether a session of this database waits for the advisory lock with this key. */
 async function isWaitedFor(key: number) {
   const rows = await holder`
-    select from pg_locks where locktype = 'advisory' and objid = ${key} and not granted
+    select from pg_locks
+    where locktype = 'advisory'
+      and database = (select oid from pg_database where datname = current_database())
+      and (classid, objid, objsubid) = (0, ${key}, 1)
+      and not granted
   `
   return rows.length > 0
 }
 
-describe(`a row that is created beside ${ROUNDS} attacks on its id stays untouched`, () => {
+describe(`each of ${ROUNDS} rows that are created while their id is attacked stays untouched`, () => {
   it.each(ATTACKS)('$name', { timeout: 300_000 }, async ({ table, create, request }) => {
     const untouched = await readAttacked(table, await create())
     let touched = 0
@@ -288,8 +310,9 @@ describe(`a row that is created beside ${ROUNDS} attacks on its id stays untouch
       const id = await nextId(table)
       let isCreated = false
       const attacks = replicas.map(async (replica) => {
-        do await replica.call(...request(id), { token: world.token })
-        while (!isCreated)
+        do {
+          await replica.call(...request(id), { token: world.token })
+        } while (!isCreated)
       })
       await sleep(Math.random() * 4)
       expect(await create()).toBe(id)

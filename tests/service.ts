@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 export type Environment = Record<string, string>
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** The arguments with which Node runs the service from its source and compiled. */
+/** The arguments with which Node runs the source of the service. */
 const SOURCE = ['--import', 'tsx', 'src/server.ts']
+/** The arguments with which Node runs the compiled service. */
 export const COMPILED = ['dist/server.js']
 
 /** The variables without a default, except DATABASE_URL. */
@@ -38,6 +39,7 @@ export function launch(env: Environment, program = SOURCE) {
   })
   children.push(child)
   let log = ''
+  child.stdout.setEncoding('utf8')
   child.stdout.on('data', (chunk) => {
     log += chunk
   })

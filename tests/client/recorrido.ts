@@ -57,10 +57,10 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   if (!permiso || totalPages < 1) throw new Error('no such record')
   const permisoParams = { params: { path: { id: permiso.id } } }
   done(await api.PUT('/api/permisos/{id}', { ...permisoParams, body: permiso }))
+  done(await api.DELETE('/api/permisos/{id}', permisoParams))
   done(await api.POST('/api/permisos/guardar-matriz', { body: { idPerfil, permisos: own } }))
   const mapa = done(await api.GET('/api/permisos/mis-permisos/{idPerfil}', ofPerfil)).permisos
   const acciones: Schemas['PermisosAccion'] | undefined = mapa.BIBLIOTECA
-  done(await api.DELETE('/api/permisos/{id}', permisoParams))
 
   // Users are sent back unchanged.
   const persona: Schemas['UsuarioNuevo'] = {
