@@ -6,8 +6,9 @@
 -- begin_write.
 --
 -- Returns the ids of two profiles: the profile that has the record now, and the profile that is to
--- have it. Both are locked. A profile that does not exist is left out. If a later statement finds
--- the record in any other profile, the write must treat the record as unknown.
+-- have it. Both are locked. A profile that does not exist is left out. If the record did not exist
+-- either, another transaction may still add it. So if a later statement finds the record in any
+-- other profile, the write must treat the record as unknown.
 --
 -- Acquires lock_permiso for an existing record, so that nobody moves the record to another profile
 -- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor

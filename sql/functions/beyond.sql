@@ -1,6 +1,6 @@
--- Compares what two profiles hold, and takes their ids. Returns one row with `p_id_perfil` if that
--- profile holds something that the profile `p_propio` does not hold, and no row otherwise. An
--- administrator's profile always holds more.
+-- Takes the ids of two profiles. Returns one row with `p_id_perfil` if that profile holds more than
+-- the profile `p_propio`, and no row otherwise. A profile holds more than another one if it has a
+-- permission that the other one lacks, or if it is an administrator's profile.
 --
 -- Acquires no locks. A write has locked both profiles before it calls this function.
 --

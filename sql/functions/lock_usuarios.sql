@@ -4,8 +4,8 @@
 -- transaction ends.
 --
 -- Without it, two transactions that exchange the names or the emails of two users could deadlock in
--- the unique indexes. ensure_administrador also depends on it: no other transaction activates a
--- user, or gives a user another profile, meanwhile.
+-- the unique indexes. ensure_administrador also depends on it: meanwhile no other replica sets up
+-- an administrator, and no other transaction activates a user or gives a user another profile.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

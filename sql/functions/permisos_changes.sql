@@ -24,7 +24,7 @@ begin
       from unnest(p_antes) as antes
       full join unnest(p_ahora) as ahora using ("idPerfil", "idModulo")
     ),
-    perfil as (
+    por_perfil as (
       select
         "idPerfil" as id,
         count(*) <= 200 as is_named,
@@ -42,10 +42,10 @@ begin
         'idPerfil', id,
         'granted', case when is_named then coalesce(granted, '{}') else to_json(num_granted) end,
         'revoked', case when is_named then coalesce(revoked, '{}') else to_json(num_revoked) end
-      ) as entrada
-      from perfil
+      ) as contenido
+      from por_perfil
     )
-    select coalesce(json_agg(entrada order by id)::jsonb, '[]') from entrada
+    select coalesce(json_agg(contenido order by id)::jsonb, '[]') from entrada
   );
 end
 $$;

@@ -2,7 +2,7 @@
 -- changes nothing.
 --
 -- Takes the id of the module. `p_actor` is described in begin_write. Returns {deleted: false} for a
--- system module, and {deleted: true, changes} otherwise.
+-- system module. Otherwise returns {deleted: true, changes}, also for an unknown id.
 --
 -- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks the
 -- module's row, and with begin_write every profile that has a record for the module.

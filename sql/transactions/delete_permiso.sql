@@ -7,9 +7,10 @@ create or replace function delete_permiso(p_id integer, p_actor jsonb) returns j
 language plpgsql
 as $$
 declare
-  v_perfiles integer[] := begin_write_permiso(p_id, null, p_actor);
+  v_perfiles integer[];
   v_changes jsonb;
 begin
+  v_perfiles := begin_write_permiso(p_id, null, p_actor);
   delete from permisos_perfil
   where id = p_id and "idPerfil" = any(v_perfiles)
   returning permiso_changes(permisos_perfil, null) into v_changes;

@@ -10,9 +10,9 @@
 -- perfil, usuario}. `perfil` and `usuario` are {id, changes} of the records that were written.
 -- `perfil` is null if the profile existed already.
 --
--- Acquires lock_administrador, because several replicas may start together. Acquires lock_usuarios,
--- so that nobody activates another administrator meanwhile. Acquires share_modulos, because a new
--- profile gets a record for each module. Then locks the user and the profile.
+-- Acquires lock_usuarios, because several replicas may start together, and so that nobody activates
+-- another administrator meanwhile. Acquires share_modulos, because a new profile gets a record for
+-- each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email. Raises a unique violation if another
 -- user has the name in different upper or lower case.
@@ -29,7 +29,6 @@ declare
   v_usuario_antes jsonb;
   v_usuario_ahora jsonb;
 begin
-  perform lock_administrador();
   perform lock_usuarios();
 
   if exists (

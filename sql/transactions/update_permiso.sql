@@ -2,7 +2,7 @@
 -- unknown id changes nothing.
 --
 -- Takes the id of the record, and a record as insert_permiso does. `p_actor` is described in
--- begin_write. Returns {data, changes}; `data` is the record. Both are null if the id is unknown.
+-- begin_write. Returns {data, changes}; `data` is the record, or null if the id is unknown.
 --
 -- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
 -- unique violation if the profile has another record for the module.
@@ -11,16 +11,17 @@ returns jsonb
 language plpgsql
 as $$
 declare
-  v_perfiles integer[] := begin_write_permiso(p_id, p_permiso, p_actor);
+  v_perfiles integer[];
   v_nuevo permisos_perfil := jsonb_populate_record(null::permisos_perfil, p_permiso);
   v_antes permisos_perfil;
   v_ahora permisos_perfil;
 begin
+  v_perfiles := begin_write_permiso(p_id, p_permiso, p_actor);
   select * into v_antes
   from permisos_perfil
   where id = p_id and "idPerfil" = any(v_perfiles);
   if not found then
-    return jsonb_build_object('data', null, 'changes', null);
+    return jsonb_build_object('data', null, 'changes', '[]'::jsonb);
   end if;
 
   update permisos_perfil

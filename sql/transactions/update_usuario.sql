@@ -5,7 +5,8 @@
 -- `p_actor` is described in begin_write.
 --
 -- Returns {data, imagenAnterior, changes}. `data` is the user, or null if the id is unknown.
--- `imagenAnterior` is the name of the hosted image that a new image replaces, or null.
+-- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
+-- missing if the id is unknown.
 --
 -- Acquires share_usuarios if the name, the email, the profile and the status stay the same, and
 -- lock_usuarios otherwise. Writes that hold share_usuarios can run at the same time, unless their
