@@ -46,7 +46,7 @@ usage() {
 }
 
 # wrong_use [ARGUMENT]: prints how to get help and ends the script with status 2. ARGUMENT is the argument
-# that is not valid. It is missing if the number of arguments is wrong.
+# that is not valid, if there is one.
 wrong_use() {
   if (($#)); then printf '%s: the argument %s is not valid.\n' "$script" "$1" >&2; fi
   printf 'See %s --help.\n' "$script" >&2
@@ -79,7 +79,7 @@ require_deployment() {
 take_turn() {
   command -v flock >/dev/null || return 0
   # The kernel releases the lock when this process and all commands that it has started have ended.
-  exec 9<compose.yaml
+  exec 9<.
   flock --nonblock 9 || die 'another script of deploy/ is running.'
 }
 
@@ -99,8 +99,8 @@ keep_audit() {
   # Other drivers send the log to a place from which Docker does not delete it.
   [[ $driver == json-file || $driver == local ]] || return 0
 
-  # The time in the name keeps an earlier file of the same container, which may have lines that Docker has
-  # deleted since.
+  # A container may be copied twice, for example if its replacement was interrupted. The time in the name
+  # keeps the second copy from overwriting the first one, which may have lines that Docker has deleted since.
   file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
   if docker logs "$1" 2>/dev/null | audit_lines >"$part" \
     && chmod 600 -- "$part" \
