@@ -47,9 +47,9 @@ interface WriteAnswer {
 }
 
 /**
- * Logs an audit line for each write request to the instance, whether it succeeds or fails, and for
- * each read that is forbidden. A handler puts `changes` into its answer (see http/envelopes.ts).
- * They are removed before the answer is serialized.
+ * Adds hooks to `app` that log an audit line for each write request, whether it succeeds or fails,
+ * and for each read that is refused with the Failure `forbidden`. A handler puts `changes` into its
+ * answer (see http/envelopes.ts). They are removed before the answer is serialized.
  */
 export function auditWrites(app: FastifyInstance) {
   app.decorateRequest('loginName', null)
@@ -59,9 +59,10 @@ export function auditWrites(app: FastifyInstance) {
   app.addHook('preSerialization', (request, _reply, payload, done) => {
     if (isRead(request)) return done(null, payload)
     const { changes, ...answer } = payload as WriteAnswer
-    request.answeredId = answer.data?.id ?? answer.user?.id ?? null
+    const id = answer.data?.id ?? answer.user?.id
     // If the answer cannot be serialized, this hook runs again for the body of the failure. The
-    // write has been carried out all the same, so its changes are kept.
+    // write has been carried out all the same, so its id and its changes are kept.
+    if (id !== undefined) request.answeredId = id
     if (changes) request.changes = changes
     done(null, answer)
   })
