@@ -160,7 +160,8 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // The requests of one user occupy at most half of the connections to the database.
+    // The requests of one user occupy at most half of the connections to the database, but one if
+    // there is only one.
     const turnsOfUser = Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2))
     takeTurns(api, turnsOfUser)
     await limitLoad(api)

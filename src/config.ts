@@ -188,7 +188,8 @@ function isProxyRange(item: string) {
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
   if (prefixLength === undefined) return true
-  // Fastify accepts no range of the length 0. Such a range would contain every address.
+  // Fastify accepts no prefix length of 0, as in `0.0.0.0/0`. Such a range would contain every
+  // address.
   const maxLength = version === 4 ? 32 : 128
   return /^[1-9]\d*$/.test(prefixLength) && Number(prefixLength) <= maxLength
 }
@@ -226,8 +227,8 @@ function parseDatabaseUrl(text: string) {
   if (!url) return undefined
 
   const database = decode(url.pathname.slice(1))
-  const credentials = [decode(url.username), decode(url.password)]
-  if (database === undefined || credentials.includes(undefined)) return undefined
+  const isDecodable = [url.username, url.password].every((text) => decode(text) !== undefined)
+  if (database === undefined || !isDecodable) return undefined
 
   const { searchParams } = url
   const sslmode = searchParams.get('sslmode') ?? searchParams.get('ssl')
@@ -283,11 +284,11 @@ function decode(text: string) {
 }
 
 /**
- * Returns how the service uses TLS for a value of PostgreSQL's `sslmode`: `verified` checks the
- * certificate and the host's name in it, `unverified` encrypts without a check, `preferred` encrypts
- * if the server supports it, and `off` does not encrypt. Each value is at least as strict as in
- * PostgreSQL's own clients. An address without `sslmode` means `off`. Returns undefined for an unknown
- * value.
+ * Returns how the service uses TLS for a value of the parameter `sslmode` of PostgreSQL's clients,
+ * or of the parameter `ssl` of other drivers: `verified` checks the certificate and the host's name
+ * in it, `unverified` encrypts without a check, `preferred` encrypts if the server supports it, and
+ * `off` does not encrypt. Each value is at least as strict as in PostgreSQL's own clients. An
+ * address without `sslmode` means `off`. Returns undefined for an unknown value.
  */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {

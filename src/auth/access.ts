@@ -39,12 +39,15 @@ declare module 'fastify' {
      * The path parameter with the id of a profile. The statement that looks up the session then
      * also returns the version of that profile's permission map, as `caller.versionPermisos`.
      */
-    versionOf?: 'idPerfil'
+    mapOf?: 'idPerfil'
   }
   interface FastifyRequest {
     /** The payload of the verified token. Null if the route is public. */
     token: Token | null
-    /** The caller. Null before the session has been checked, and if the route is public. */
+    /**
+     * The caller. Null before the session has been checked, and if the route is public. The type
+     * leaves out null for the handlers, which run after the check.
+     */
     caller: Caller
   }
 }
@@ -62,9 +65,9 @@ export function identifyCallers(app: FastifyInstance) {
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
-    // A request for the caller's own permission map costs little, because one statement serves many
-    // of these requests. So it does not count towards the user's share.
-    const isForOwnMap = versionOf(request) === token.idPerfil
+    // A request for the permission map of the profile in the token costs little, because one
+    // statement serves many of these requests. So it does not count towards the user's share.
+    const isForOwnMap = perfilOfMap(request) === token.idPerfil
     if (!isForOwnMap) request.sharer = sessionsOf(token)
     done()
   })
@@ -121,7 +124,7 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
       id: token.id,
       ver: token.ver ?? 0,
       ...permission,
-      versionOf: versionOf(request),
+      mapOf: perfilOfMap(request),
     })
   }
 }
@@ -152,11 +155,11 @@ function callerOf(sesion: Sesion, needs: Needs): Caller {
 }
 
 /**
- * Returns the id in the path parameter that `config.versionOf` names. Returns null if the route has
- * no `versionOf`, or if no record can have this id.
+ * Returns the id in the path parameter that `config.mapOf` names. Returns null if the route has
+ * no `mapOf`, or if no record can have this id.
  */
-function versionOf(request: FastifyRequest) {
-  const param = request.routeOptions.config.versionOf
+function perfilOfMap(request: FastifyRequest) {
+  const param = request.routeOptions.config.mapOf
   if (!param) return null
   const id = pathNumber(request, param)
   const isPossible = Number.isInteger(id) && id > 0 && id <= MAX_ID

@@ -25,8 +25,8 @@ export interface Caller extends Actor {
   /** Whether the profile is an administrator's. */
   administrador: boolean
   /**
-   * The version of the permission map of the profile that `config.versionOf` names. Null if the
-   * route has no `versionOf` or the profile does not exist.
+   * The version of the permission map of the profile that `config.mapOf` names. Null if the
+   * route has no `mapOf` or the profile does not exist.
    */
   versionPermisos: string | null
 }

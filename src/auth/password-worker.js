@@ -7,7 +7,8 @@ import { compareSync, hashSync } from 'bcryptjs'
 const ROUNDS = 10
 
 // On Linux this lowers the priority of this thread alone. So the thread of the event loop, which
-// serves all other requests, gets the processor first.
+// serves all other requests, gets the processor first. On other systems it may lower the priority
+// of the whole process.
 try {
   setPriority(10)
 } catch {

@@ -71,7 +71,7 @@ export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
       for (const verifier of verifiers) {
         try {
           const payload = verifier.verify<object>(token)
-          return payloads.Check(payload) ? payload : undefined
+          return payloadChecker.Check(payload) ? payload : undefined
         } catch {
           // The token may be signed with the previous secret, which is tried next.
         }
@@ -104,15 +104,15 @@ const VerifiedToken = Type.Intersect([
 ])
 type VerifiedToken = Static<typeof VerifiedToken>
 
-const payloads = TypeCompiler.Compile(VerifiedToken)
+const payloadChecker = TypeCompiler.Compile(VerifiedToken)
 
 /**
  * Returns the token in a Bearer header, even if it is malformed. Returns undefined if the request
  * has no such header.
  *
- * A request with a Bearer header is never identified by its cookie. Otherwise isForgeable in
- * auth/access.ts could not rely on the header: another site can make a browser send the cookie, but
- * not the header.
+ * A request with a Bearer header is never identified by its cookie. So isForgeable in
+ * auth/access.ts can treat every request with this header as one that no other site has forged:
+ * another site can make a browser send the cookie, but not the header.
  */
 export function bearerToken({ headers }: FastifyRequest) {
   const { authorization = '' } = headers

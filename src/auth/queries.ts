@@ -65,7 +65,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
       administrador,
       sesion.ver,
       case
-        when administrador or "versionOf" = "idPerfil" then false
+        when administrador or "mapOf" = "idPerfil" then false
         else coalesce((
           select has_flag(permisos_perfil, accion)
           from permisos_perfil
@@ -78,12 +78,12 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
         ), false)
       end as permitido,
       case
-        when "versionOf" is null then null
-        when "versionOf" = "idPerfil" then version
+        when "mapOf" is null then null
+        when "mapOf" = "idPerfil" then version
         else (
           select "versionPermisos"
           from perfil
-          where perfil.id = "versionOf"
+          where perfil.id = "mapOf"
         )
       end as "versionPermisos"
     from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
@@ -92,7 +92,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
       ver integer,
       modulo text,
       accion text,
-      "versionOf" integer
+      "mapOf" integer
     )
     cross join lateral (
       select

@@ -17,8 +17,8 @@ export type LoginReason =
 /** The details of a failure that only the audit line contains, and not the answer. */
 export interface FailureDetails {
   /**
-   * What a forbidden caller lacks: a permission, an administrator's profile, or an origin that
-   * CORS_ORIGIN lists.
+   * What would have sufficed for the request: the permission that the caller lacks, an
+   * administrator's profile, or an origin that CORS_ORIGIN lists.
    */
   needs?: object
   /** Why a login was refused. */
@@ -38,7 +38,8 @@ export class AuditedFailure extends Failure {
 }
 
 /**
- * Returns the Failure `forbidden`. The audit line contains `needs`, which is what the caller lacks.
+ * Returns the Failure `forbidden`. The audit line contains `needs` (see FailureDetails). By
+ * default, this is an administrator's profile.
  */
 export const forbidden = (needs: object = { administrador: true }) =>
   new AuditedFailure({ needs }, 'forbidden')

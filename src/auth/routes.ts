@@ -17,7 +17,9 @@ import {
 } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
-/** The contract (section 7) demands this text to the letter. */
+/**
+ * The contract (section 7) demands exactly this text, with the English words `the service` in it.
+ */
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 const CERRADA = 'Sesión cerrada correctamente' as const
@@ -80,14 +82,14 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
     // contains it too.
     preValidation: async (request) => {
       const nombre = request.body?.strNombreUsuario
-      if (isText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
+      if (isNonEmptyText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
     },
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
         throw new AuditedFailure({ reason: 'captcha' }, 'invalid', CAPTCHA_RECHAZADO)
       }
-      if (!isText(strNombreUsuario) || !isText(strPwd)) {
+      if (!isNonEmptyText(strNombreUsuario) || !isNonEmptyText(strPwd)) {
         throw new AuditedFailure({ reason: 'missing' }, 'invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
@@ -151,7 +153,7 @@ function tokenFor(usuario: Credenciales): Token {
   return versionSesion === 0 ? token : { ...token, ver: versionSesion }
 }
 
-function isText(value: unknown): value is string {
+function isNonEmptyText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 

@@ -152,7 +152,7 @@ export interface Lookup {
    * The id of the profile for which the version of the permission map is looked up. Null if the
    * request needs no version.
    */
-  versionOf: number | null
+  mapOf: number | null
 }
 
 /** The answer to a Lookup: the data of the user in the token. */
@@ -168,13 +168,14 @@ export interface Sesion {
   /** The version of the user's sessions. */
   ver: number
   /**
-   * Whether the user's profile has the permission of the Lookup. It is false where no permission is
-   * needed: see findSesiones.
+   * Whether the user's profile has the permission of the Lookup. It is false, without a look-up, if
+   * the Lookup names no permission, if the profile is an administrator's, and if the user reads the
+   * map of the own profile.
    */
   permitido: boolean
   /**
-   * The version of the permission map of the profile that the Lookup names as `versionOf`. Null if
-   * `versionOf` is null or there is no such profile.
+   * The version of the permission map of the profile that the Lookup names as `mapOf`. Null if
+   * `mapOf` is null or there is no such profile.
    */
   versionPermisos: string | null
 }

@@ -22,9 +22,10 @@ const SETTINGS = {
   // A function in sql/transactions locks rows first and reads afterwards. At this isolation level its
   // reads see what other transactions committed while it waited for its locks.
   default_transaction_isolation: 'read committed',
-  // How many times as much it costs to read a page at random as in sequence, for PostgreSQL's planner.
-  // The default of 4 is for hard disks. With this default, PostgreSQL finds one row of a table with 200
-  // rows by reading them all, also for each foreign key that it checks.
+  // PostgreSQL's planner assumes that reading a page at random costs this many times as much as
+  // reading the next page in sequence. The default of 4 is for hard disks. With this default,
+  // PostgreSQL finds one row of a table with 200 rows by reading them all, also for each foreign
+  // key that it checks.
   random_page_cost: 1.1,
 } as const
 
@@ -108,7 +109,10 @@ export async function openConnection(
     end,
   }
 
-  /** Makes openConnection throw while the connection is opening. Set before the socket is opened. */
+  /**
+   * Rejects `opened` below, so that openConnection throws. It is set before the driver opens the
+   * socket.
+   */
   let failOpening: (error: Error) => void = () => {}
 
   /**

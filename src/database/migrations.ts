@@ -22,8 +22,8 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   // With another isolation level, which may be the server's default, the statements after the lock would
   // not see what another replica has committed while this one waited.
   return sql.begin('isolation level read committed', async (tx) => {
-    // The second statement waits while another replica migrates. That may take longer than the
-    // statement_timeout in the server's own configuration allows.
+    // The statement that takes the advisory lock waits while another replica migrates. That may
+    // take longer than the statement_timeout in the server's own configuration allows.
     await tx`set local statement_timeout = 0`
     await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
     await tx`

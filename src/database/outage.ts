@@ -5,8 +5,8 @@ import type { Host } from './socket.js'
  * Returns two functions that log the outages of a pool's database. One line is logged when the
  * database is lost, and one when it serves again, however many connections fail in between.
  *
- * After a failover the pool may never have been without a connection. Then the first line is not
- * logged, but the second one is, because another host serves now.
+ * During a failover the pool may always keep at least one connection. Then the line about the loss
+ * is not logged, but the line about the service is, because another host serves now.
  */
 export function watchOutages(log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   let isLost = false

@@ -21,7 +21,7 @@ interface List {
    * Selects the columns of the answer from `pagina`, which contains the rows of the page. By default,
    * all columns are selected.
    */
-  seen?: Fragment
+  answer?: Fragment
 }
 
 /**
@@ -29,9 +29,10 @@ interface List {
  * past the end has no rows.
  *
  * In a search the list is `materialized`: PostgreSQL finds the matching rows once, for the page and
- * for the count. Without `materialized`, PostgreSQL could read the table from the newest row on until
- * the page is complete. In a search for which few rows match, it would read the whole table. In a list
- * without a search this plan is the right one, because the page is complete after a few rows.
+ * for the count. Without `materialized`, it would find them separately for each. For the page it
+ * could read the table from the newest row on until five rows match, so a search with few matches
+ * would read the whole table a second time. In a list without a search that plan is the right one,
+ * because the page is complete after a few rows.
  *
  * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If
  * they were parameters, the costs of a plan would depend on their values, and PostgreSQL might plan
@@ -40,7 +41,7 @@ interface List {
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
   page: number,
-  { rows, isSearch, seen = sql`select * from pagina` }: List,
+  { rows, isSearch, answer = sql`select * from pagina` }: List,
 ): Promise<{ data: Row[]; totalPages: number }> {
   const materialized = isSearch ? sql`materialized` : sql`not materialized`
   const found = await sql<(Row & { total: number })[]>`
@@ -53,7 +54,7 @@ export async function findPage<Row extends { id: number }>(
     )
     select cuenta.total, vistas.*
     from (select count(*)::integer as total from todas) as cuenta
-    left join (${seen}) as vistas on true
+    left join (${answer}) as vistas on true
     order by vistas.id desc
   `
   return splitPage(found)

@@ -6,8 +6,8 @@ import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
  * Returns a function that calls `query` once for all calls with equal arguments in the same turn of
  * the event loop. All of these calls get the same answer, or the same error.
  *
- * `query` is called when that turn has ended. So the answer contains everything that was committed
- * before any of the calls.
+ * `query` is called when that turn has ended, and so after the last of these calls. So for each of
+ * them, the answer contains everything that was committed before that call.
  *
  * Under load many calls are made in the same turn, because one statement looks up the sessions of
  * many requests (see shareLookups). When it has been answered, all of these requests continue in
@@ -36,12 +36,13 @@ export function shareEqual<Argument, Answer>(
 /**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
  * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
- * of these statements are in flight. The look-ups that arrive while all of them are in flight share
- * the next statement.
+ * of these statements are in flight at a time. While that many are in flight, further look-ups are
+ * collected for the next statement, which is sent when one of the others has been answered.
  *
- * `find` is called after the look-ups that it answers. So the answers contain everything that was
- * committed before any of these look-ups. If `find` rejects, all of its look-ups reject with the same
- * error. If the answer takes longer than ANSWER_TIMEOUT, they reject with a DatabaseTimeout.
+ * `find` is called after the look-ups that it answers. So each answer contains everything that was
+ * committed before its look-up. If `find` rejects, all of its look-ups reject with the same error.
+ * If there is no answer ANSWER_TIMEOUT after the first of these look-ups, all of them reject with a
+ * DatabaseTimeout.
  */
 export function shareLookups<Lookup extends object, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

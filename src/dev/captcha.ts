@@ -3,8 +3,8 @@ import { listen } from './local.js'
 
 /**
  * Starts a stand-in for the captcha service on 127.0.0.1. The stand-in verifies tokens at `url`. It
- * accepts every token except the empty one and `rechazar`. For tests, `requests` lists the last 100
- * forms that the stand-in has received.
+ * accepts every form with a `secret` and a token, unless the token is `rechazar`. For tests,
+ * `requests` lists the last 100 forms that the stand-in has received.
  */
 export async function startCaptcha() {
   const requests: Record<string, string>[] = []

@@ -119,9 +119,9 @@ export async function startImageHost(options: Options = {}) {
  * Returns the fields of a body of the type `multipart/form-data`. Throws an error if the body has
  * another type.
  *
- * Node's own parser, `Response.formData`, cannot be used. In a field it takes the boundary for the
- * end of the field, even without the line break and the dashes before it. The SDK's boundaries are
- * so short that they occur in the data of an image.
+ * Node's own parser, `Response.formData`, cannot be used. When the characters of the boundary occur
+ * within a field, that parser ends the field there, even if no line break and no dashes precede
+ * them. The SDK's boundaries are so short that they occur in the data of an image.
  */
 async function readForm(request: IncomingMessage): Promise<Form> {
   const { 'content-type': type = '' } = request.headers

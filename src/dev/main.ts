@@ -31,7 +31,8 @@ const ADMIN = {
 const SAMPLE_USERS = ['supervisora', 'consulta']
 
 /**
- * Returns a function for `.catch()`. It adds the hint to the message and throws the error again.
+ * Returns a function for `.catch()`. It throws an error with the message of the error that it gets,
+ * and the hint on a line of its own.
  */
 const withHint = (hint: string) => (error: Error) => {
   throw new Error(`${error.message}\n${hint}`)
@@ -63,6 +64,7 @@ async function start() {
   const orStartAnew = withHint(FOLDER_HINT)
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(orStartAnew)
+  await checkPort().catch(withHint(PORT_HINT))
   const images = await startImages(dir).catch(withHint(PORT_HINT))
   closing.push(images.close)
 
@@ -119,20 +121,23 @@ async function describeLogins(databaseUrl: string) {
   }
 }
 
-/**
- * Starts the image host on the port after the service's. Throws if PORT is not a valid port, or if
- * one of the two ports is taken. The addresses of images are stored in the database, so the image
- * host must have the same port at every start.
- */
-async function startImages(dir: string) {
+/** Throws if PORT is not a valid port, or if another program listens on it. */
+async function checkPort() {
   const isNumber = /^\d*$/.test(SENT_PORT)
   const isInRange = PORT >= 1 && PORT <= MAX_PORT
   if (!isNumber || !isInRange) {
     throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
   }
-  // Throws before anything is started, if another program listens on the service's port.
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
+}
+
+/**
+ * Starts the image host on the port after the service's. Throws if that port is taken. The
+ * addresses of images are stored in the database, so the image host must have the same port at
+ * every start.
+ */
+async function startImages(dir: string) {
   return startImageHost({ dir, port: PORT + 1 })
 }
 

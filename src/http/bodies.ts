@@ -60,7 +60,8 @@ function readBody(payload: Readable, limit: number): Promise<Buffer> {
       const newLength = length + piece.length
       if (newLength > limit) {
         payload.off('data', add)
-        // The client may take minutes to end its body, and `finished` below refers to the buffer.
+        // Without this line, the callback of `finished` below would keep the buffer in memory until
+        // the client has sent its whole body, which may take minutes.
         buffer = Buffer.alloc(0)
         reject(new Failure('tooLarge'))
         return

@@ -7,7 +7,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
  */
 type WithOwnText = 'invalid' | 'malformed'
 
-/** For these kinds the text may be passed to the constructor. Otherwise the route's text is sent. */
+/**
+ * For these kinds the text may be passed to the constructor. Otherwise the route's text is sent, or
+ * the text in USUAL if the route declares none.
+ */
 type WithEitherText = 'unauthenticated' | 'conflict'
 
 /** For these kinds the route's text is sent, or the text in USUAL if the route declares none. */
@@ -42,8 +45,9 @@ export class Failure extends Error {
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)
-    // An empty text would count as a missing one. If a route declares an empty text, the service does not
-    // start, because documentFailures makes a Failure with each text that is declared.
+    // renderFailure takes an empty text for a missing one, so an empty text is refused here. This
+    // also finds an empty text that a route under /api declares: when the service starts,
+    // documentFailures makes a Failure with each text of these routes.
     if (text === '') {
       throw new TypeError(`the text of the Failure ${code} is empty`)
     }
@@ -189,7 +193,10 @@ interface FrameworkError {
   statusCode?: number
 }
 
-/** Converts any error into a Failure. The text of any other error is never sent to a client. */
+/**
+ * Returns a Failure as it is, and converts every other error into a Failure. The text of an error
+ * that is no Failure is never sent to a client.
+ */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500 } = error as FrameworkError

@@ -20,9 +20,9 @@ interface Account {
 }
 
 /**
- * Divides a scarce resource among keys. Each key may hold the amount `share` at a time. A request for
- * more waits until the key has given enough back. An amount above `share` is granted when its key holds
- * nothing else.
+ * Divides a scarce resource among keys. The amounts that one key holds at a time add up to at most
+ * `share`. A request that would exceed this sum waits until the key has given enough back. A single
+ * amount above `share` is granted when its key holds nothing else.
  *
  * The number of waiting requests is not limited here: the caller must refuse a request when `isFull`
  * returns true, so that at most `maxWaiting` requests of one key wait.

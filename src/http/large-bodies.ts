@@ -31,7 +31,7 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   app.decorateRequest('giveBytesBack', null)
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // All requests whose `sharer` is null have the same key.
+    // No route with a large body has requests whose `sharer` is null.
     const giveBack = await shares.take(sharer ?? '', bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()

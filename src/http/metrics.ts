@@ -11,9 +11,9 @@ interface AppGauge {
 }
 
 /**
- * Gauges of the metrics library that are left out, because by convention only the name of a counter ends
- * in `_total`. Each number is also the sum of another gauge, such as `nodejs_active_handles`, which has
- * one value for each type.
+ * Gauges of the metrics library that are left out, because by convention only the name of a counter
+ * ends in `_total`. No information is lost: another gauge, such as `nodejs_active_handles`, has one
+ * value for each type, and the sum of these values is the same number.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',

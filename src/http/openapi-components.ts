@@ -48,11 +48,11 @@ function usesByResponse(paths: Paths) {
 }
 
 /**
- * Returns a name for the response with these uses. For each status, the name of the first response
- * that several features share consists of `RespuestaComun` and the status, as in
- * `RespuestaComun401`. The name of any other response has its first operation instead of `Comun`,
- * as in `RespuestaLogin401`. Client generators call the answers of an operation `Login401`
- * themselves, so a response with that name would be defined twice.
+ * Returns a name for the response with these uses. For each status, the first response that several
+ * features share is named `RespuestaComun` and the status, as in `RespuestaComun401`. The name of
+ * any other response has its first operation instead of `Comun`, as in `RespuestaLogin401`. Client
+ * generators call the answers of an operation `Login401` themselves, so a response with that name
+ * would be defined twice.
  */
 function nameOf(uses: [Use, ...Use[]], taken: object) {
   const [{ operation, status }] = uses

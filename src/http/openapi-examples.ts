@@ -42,14 +42,12 @@ function withExampleValues(schema: TSchema, values: Record<string, number>) {
 }
 
 /**
- * Returns the examples of the answers with one status, by name. The example of each schema in `done` is
+ * Returns the examples of the answers with one status, by name. The example of the schema `done` is
  * named DONE, and each body in `failures` is named after its message.
  */
-export function answerExamples(done: TSchema[], failures: { message: string }[]) {
+export function answerExamples(done: TSchema | undefined, failures: { message: string }[]) {
   const examples: Record<string, { value: unknown }> = {}
-  for (const schema of done) {
-    examples[DONE] = { value: exampleOf(schema) }
-  }
+  if (done) examples[DONE] = { value: exampleOf(done) }
   for (const body of failures) {
     examples[body.message] = { value: body }
   }

@@ -190,24 +190,24 @@ export function documentFailures(route: RouteOptions) {
   for (const status of statuses) {
     const failuresOfStatus = failures.filter((failure) => failure.status === status)
     const success = response[status]
-    if (success) response[status] = answerSchema([success], failuresOfStatus)
-    else schema.failureSchemas[status] = answerSchema([], failuresOfStatus)
+    if (success) response[status] = answerSchema(success, failuresOfStatus)
+    else schema.failureSchemas[status] = answerSchema(undefined, failuresOfStatus)
   }
 }
 
 type RenderedFailure = ReturnType<typeof renderFailure>
 
 /**
- * Returns the schema of all answers with one status: those that the schemas in `done` describe, and
- * the `failures`, which all have the shape of the first one.
+ * Returns the schema of all answers with one status: those that the schema `done` describes, and
+ * the `failures`. All `failures` must have the same shape, because one schema is made for them.
  */
-function answerSchema(done: TSchema[], failures: RenderedFailure[]) {
+function answerSchema(done: TSchema | undefined, failures: RenderedFailure[]) {
   const bodies = failures.map(({ body }) => body)
   const texts = [...new Set(bodies.map(({ message }) => message))]
-  const schemas = [...done]
+  const schemas = done ? [done] : []
   const [first] = failures
   if (first) schemas.push(failureSchema(first, texts))
-  const descriptions = [...done.map(() => DONE), ...texts]
+  const descriptions = done ? [DONE, ...texts] : texts
   return {
     ...Type.Union(schemas),
     'x-response-description': descriptions.join(' · '),

@@ -22,10 +22,11 @@ export interface Output {
  * system call. Every other line is written before `write` returns. So even if the process is killed,
  * the audit log has a line for every write that was answered.
  *
- * A reader that stops reading blocks the process once, for PATIENCE. From then on lines are kept in
- * memory, up to MAX_UNREAD. Further lines are dropped, audit lines as well. A line with their number
- * follows when the reader has read everything. If the reader has closed the pipe or the disk is full,
- * all waiting lines are lost and not counted.
+ * A reader that stops reading blocks the process for PATIENCE. From then on lines are kept in
+ * memory, up to MAX_UNREAD. At its end, the process waits for the reader for PATIENCE once more.
+ * Further lines are dropped, audit lines as well. A line with their number follows when the reader
+ * has read everything. If the reader has closed the pipe or the disk is full, all waiting lines are
+ * lost and not counted.
  *
  * The caller must pass `process.stdout` and not the number of its descriptor. Node opens the stream at
  * the first access, and makes a pipe non-blocking then. A write to a blocking pipe would block the

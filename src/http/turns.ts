@@ -8,7 +8,7 @@ declare module 'fastify' {
     /**
      * All requests with the same `sharer` together get one share of the service's capacity. The
      * value contains the user's id and the version of the user's sessions, so requests with tokens
-     * of ended sessions have a share of their own. A request with null is not limited in this way.
+     * of ended sessions have a share of their own. A request with null takes no turn.
      */
     sharer: string | null
     /** Ends the turn of the request. Null if the request has no turn. */

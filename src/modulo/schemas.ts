@@ -1,10 +1,5 @@
 import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
-import {
-  type Constraint,
-  hasAtMost,
-  requiredAndNotBlank,
-  textConstraints,
-} from '../http/constraints.js'
+import { type Constraint, hasAtMost, required, textConstraints } from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
 import { decoded, field, PageNumber, PathId, Search } from '../http/fields.js'
 
@@ -31,7 +26,7 @@ const MAX_NOMBRE = 255
 
 /** A falsy value, such as 0 or false, counts as missing (contract, section 7). */
 const truthy: Constraint = {
-  ...requiredAndNotBlank,
+  ...required,
   isSatisfied: (value) => Boolean(value),
 }
 

@@ -65,8 +65,8 @@ export async function updatePerfil(
 
 /**
  * Removes a profile with its permission records, and returns the changes. Throws the Failure
- * `conflict` if users have the profile. Throws `forbidden` if the profile holds more than the
- * actor's profile.
+ * `conflict` if users have the profile. Throws `forbidden` if the profile has a permission that the
+ * actor's profile lacks.
  */
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { changes: Changes } }]>`

@@ -14,11 +14,12 @@ import type { PermisoConNombres } from './schemas.js'
  *
  * In the statement, `filas` is the number of all records, `antes` is the number of records before
  * the page, and `cuantas` is the number of records on the page. `desde_el_principio` is true if the
- * ids are read from the start of the index. One of the two parts of `pagina` is always empty.
+ * ids are read from the start of the index. One of the two parts of `pagina` is always empty. If
+ * the page is empty, the left join returns one row with the id null, as splitPage expects.
  */
 export async function listPermisos(sql: Sql, page: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
-    with total as (
+    with cuenta as (
       select
         coalesce(sum("numPermisos"), 0) as filas,
         ${offset(page)}::bigint as antes
@@ -30,7 +31,7 @@ export async function listPermisos(sql: Sql, page: number) {
         antes,
         greatest(0, least(${PAGE_SIZE}, filas - antes)) as cuantas,
         antes < filas / 2 as desde_el_principio
-      from total
+      from cuenta
     ),
     pagina as (
       (
@@ -70,7 +71,7 @@ export async function listPermisos(sql: Sql, page: number) {
       "bitEliminar",
       "bitDetalle",
       filas::integer as total
-    from total
+    from cuenta
     left join (
       permisos_perfil
       join perfil on perfil.id = "idPerfil"

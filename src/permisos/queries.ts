@@ -77,8 +77,8 @@ export const DESCONOCIDO = 'El perfil o el módulo no existe'
 /**
  * Adds a permission record and returns it with the changes. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
- * - `forbidden` if the profile holds more than the actor's profile, or if the record would grant
- *   more than the actor's profile holds,
+ * - `forbidden` if the profile has a permission that the actor's profile lacks, or if the record
+ *   would grant more than the actor's profile holds,
  * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
@@ -98,7 +98,7 @@ export async function insertPermiso(
 /**
  * Overwrites a permission record and returns it with the changes. If the id is unknown, `data` is
  * null. Throws what insertPermiso throws. `forbidden` also means that the profile that had the
- * record before holds more than the actor's profile.
+ * record before has a permission that the actor's profile lacks.
  */
 export async function updatePermiso(
   sql: Sql,
@@ -117,7 +117,7 @@ export async function updatePermiso(
 
 /**
  * Removes a permission record and returns the changes. Throws the Failure `forbidden` if the
- * profile that has the record holds more than the actor's profile.
+ * profile that has the record also has a permission that the actor's profile lacks.
  */
 export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<Changes> {
   const [row] = await sql<[{ answer: { changes: Changes } }]>`
@@ -129,8 +129,8 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
 /**
  * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
  * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
- * entries. Throws `forbidden` if the profile holds more than the actor's profile, or if an entry
- * would grant more than the actor's profile holds.
+ * entries. Throws `forbidden` if the profile has a permission that the actor's profile lacks, or if
+ * an entry would grant more than the actor's profile holds.
  */
 export async function replacePermisos(
   sql: Sql,

@@ -120,7 +120,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
         accion: 'bitConsulta',
         unlessOwn: 'perfil',
       },
-      versionOf: 'idPerfil',
+      mapOf: 'idPerfil',
       failures: {
         unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
       },

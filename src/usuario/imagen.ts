@@ -45,9 +45,9 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     api_secret: account.apiSecret,
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
-  // The SDK does not choose between http.request and https.request by `upload_prefix` in these
-  // options, but by CLOUDINARY_URL in the environment. Both functions use the protocol of the
-  // agent.
+  // The SDK calls http.request or https.request. It chooses by CLOUDINARY_URL in the environment,
+  // and ignores `upload_prefix` in these options. But both functions use the protocol of the agent
+  // that they get. So the agent is chosen here, by `upload_prefix`.
   const isPlainHttp = account.uploadPrefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
@@ -85,8 +85,11 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     }
   }
 
-  /** Stores the image under the name in FOLDER. Throws a HostError if this fails. */
-  async function store(dataUri: string, name: string): Promise<ImagenAlojada> {
+  /**
+   * Uploads the image to the host's folder FOLDER, where it gets the name `name`. Throws a
+   * HostError if this fails.
+   */
+  async function uploadAs(dataUri: string, name: string): Promise<ImagenAlojada> {
     const answer = await call(async (agent) => {
       const cloudinary = await loadSdk()
       return cloudinary.uploader.upload(dataUri, {
@@ -108,7 +111,7 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     // to the upload never arrives.
     const name = randomUUID()
     try {
-      return await store(dataUri, name)
+      return await uploadAs(dataUri, name)
     } catch (cause) {
       const isRefusal = cause instanceof HostError && cause.isRefusal
       if (!isRefusal) void remove(`${FOLDER}/${name}`, log)
@@ -155,23 +158,24 @@ function hostError(error: unknown): HostError {
 }
 
 /**
- * Uploads the image, if there is one, and then calls `store`, which writes the user with that
- * image. Returns what `store` returns. Throws what `upload` and `store` throw.
+ * Uploads the image, if there is one, and then calls `writeUsuario`, which writes the user with
+ * that image. Returns what `writeUsuario` returns. Throws what `imagenes.upload` and `writeUsuario`
+ * throw.
  *
- * The image is removed again if `store` has failed without writing the user, or if it returns
- * undefined because there is no such user.
+ * The image is removed again if `writeUsuario` has failed without writing the user, or if it
+ * returns undefined because there is no such user.
  */
 export async function storeWithImagen<T>(
   imagenes: Imagenes,
   dataUri: string | undefined,
   log: FastifyBaseLogger,
-  store: (imagen: ImagenAlojada | undefined) => Promise<T>,
+  writeUsuario: (imagen: ImagenAlojada | undefined) => Promise<T>,
 ): Promise<T> {
-  if (dataUri === undefined) return store(undefined)
+  if (dataUri === undefined) return writeUsuario(undefined)
 
   const imagen = await imagenes.upload(dataUri, log)
   const { publicId } = imagen
-  const stored = await store(imagen).catch(async (error) => {
+  const stored = await writeUsuario(imagen).catch(async (error) => {
     if (mayHaveHappened(error)) {
       // The user may refer to the image now. An unused image does less harm than a missing one.
       log.warn({ publicId }, 'image kept: the write of its user may have been carried out')

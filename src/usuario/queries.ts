@@ -27,7 +27,7 @@ export async function listUsuarios(
         and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
     `,
     isSearch: search !== undefined,
-    seen: sql`
+    answer: sql`
       select pagina.*, "strNombrePerfil" as "nombrePerfil"
       from pagina
       join perfil on perfil.id = "idPerfil"
@@ -56,8 +56,8 @@ function isNamed(sql: Sql, search: string) {
 export interface UsuarioLookup {
   id: number
   /**
-   * The id of the caller's profile. A user with a profile that holds more than this one is not
-   * `alcanzable`. Null for a caller who may see all users.
+   * The id of the caller's profile. A user is not `alcanzable` if the user's profile has a
+   * permission that this profile lacks. Null for a caller who may see all users.
    */
   limite: number | null
 }
@@ -113,8 +113,8 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 
 /**
  * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
- * name is taken, or if the profile is unknown. Throws `forbidden` if the profile holds more than
- * the actor's profile.
+ * name is taken, or if the profile is unknown. Throws `forbidden` if the profile has a permission
+ * that the actor's profile lacks.
  */
 export async function insertUsuario(
   sql: Sql,
@@ -137,8 +137,9 @@ interface ConImagenAnterior {
  * ends all sessions of the user.
  *
  * Returns the user, the changes, and the name of the hosted image that a new image replaces.
- * Returns undefined if the id is unknown. Throws what insertUsuario throws. `forbidden` also means
- * that the user's present profile holds more than the actor's profile.
+ * Returns undefined if the id is unknown, because storeWithImagen removes the image in that case.
+ * Throws what insertUsuario throws. `forbidden` also means that the user's present profile has a
+ * permission that the actor's profile lacks.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -155,7 +156,7 @@ export async function updateUsuario(
 
 /**
  * Removes a user. Returns the changes and the name of the user's hosted image. Throws the Failure
- * `forbidden` if the user's profile holds more than the actor's profile.
+ * `forbidden` if the user's profile has a permission that the actor's profile lacks.
  */
 export async function deleteUsuario(
   sql: Sql,

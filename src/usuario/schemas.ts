@@ -143,7 +143,7 @@ const Imagen = decoded(
 )
 
 /**
- * Returns whether the text is base64. The text may have line breaks, and the padding may be
+ * Returns whether the text is base64. The text may have line feeds (`\n`), and the padding may be
  * missing, because the image host accepts both.
  */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
