@@ -281,7 +281,7 @@ describe('rule 2: users', () => {
     }
   })
 
-  it('answers 403 when the profile of the user to be read, edited or deleted holds more', async () => {
+  it('answers 403 when a user would be read, edited or deleted whose profile holds more than the caller’s', async () => {
     const url = `/api/usuario/${world.victima}`
     await expectRefused('PUT', url, editado(world.fuerte, { strPwd: 'tomada' }))
     await expectRefused('PUT', url, editado(world.fuerte, { idEstadoUsuario: false }))

@@ -81,7 +81,8 @@ describe('the administrator of ADMIN_*', () => {
   })
 
   it('is the existing user of that name, who gets the oldest administrator profile', async () => {
-    // Two profiles have a misleading name, and no user is active.
+    // The first profile has the name but not the flag, the second one has the flag but another
+    // name, and no user is active.
     await sql`
       insert into perfil ("strNombrePerfil", "bitAdministrador")
       values ('ADMINISTRADOR', false), ('Dirección', true), ('ADMINISTRADOR', true)
@@ -151,7 +152,8 @@ describe('the administrator of ADMIN_*', () => {
 
   it.each([
     [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
-    // The user `sola` exists and would keep her email. But ADMIN_EMAIL belongs to another user.
+    // The user `sola` would keep her own email, so ADMIN_EMAIL would not be stored. It is refused
+    // all the same, because another user has it.
     [
       { strNombreUsuario: 'sola', strCorreo: 'otra@ejemplo.com' },
       'ADMIN_EMAIL: another user has it',
@@ -160,7 +162,7 @@ describe('the administrator of ADMIN_*', () => {
       { strNombreUsuario: 'OTRA' },
       'ADMIN_USERNAME: another user has it, in other upper or lower case',
     ],
-  ])('is refused without any change when another user has %j', async (changes, message) => {
+  ])('is refused without any change for %j', async (changes, message) => {
     await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
     await sql`
       insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")

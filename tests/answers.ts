@@ -11,7 +11,7 @@ export interface AnswerWithHeaders<Body = any> extends Answer<Body> {
   headers: Record<string, unknown>
 }
 
-/** Returns the status and the body alone, so that an answer can be compared as a whole. */
+/** Returns an answer without its headers, so that a test can compare all the rest at once. */
 export const withoutHeaders = ({ status, body }: Answer): Answer => ({ status, body })
 
 /** The first of the contract's two failure bodies: `{ statusCode, message }`. */

@@ -18,7 +18,7 @@ const LEVELS = [
 /** The lowest level: every file directly in src/ that LEVELS does not name, like config.ts. */
 const BASE = LEVELS.length
 
-/** The imports that are allowed although they go from a lower level to a higher one. */
+/** The imports that are allowed although they do not go to a lower level. */
 const EXCEPTIONS = [
   // Fields of a body and environment variables have the same constraints.
   'config.ts -> http/constraints.ts',

@@ -24,9 +24,9 @@ const MALFORMED = statusFailure(400, 'El cuerpo no es JSON válido')
 const UNSUPPORTED = statusFailure(415, 'El tipo de contenido debe ser application/json')
 const UNREADABLE = statusFailure(400, 'La petición no es válida')
 
-const test = await testApp({ BODY_LIMIT_MIB: '1' })
-const address = await test.app.listen({ host: '127.0.0.1', port: 0 })
-const cookie = `auth_token=${test.adminToken}`
+const service = await testApp({ BODY_LIMIT_MIB: '1' })
+const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
+const cookie = `auth_token=${service.adminToken}`
 
 interface Sent {
   chunked?: boolean
@@ -88,7 +88,7 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
   })
 
   it('answers a request without a body like one without fields', async () => {
-    expect(withoutHeaders(await test.call(method, path))).toEqual(withoutFields)
+    expect(withoutHeaders(await service.call(method, path))).toEqual(withoutFields)
   })
 
   it('answers 400 to malformed JSON and 415 to another content type', async () => {
@@ -111,7 +111,7 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
 })
 
 describe('a large body', () => {
-  it('gets the answer for its missing session or content type, not for its size', async () => {
+  it('gets the answer for its missing session or its unsupported content type, not for its size', async () => {
     for (const chunked of [false, true]) {
       const body = large(MIB - 1)
       const perfil = '/api/perfil/1'
@@ -193,7 +193,7 @@ it('accepts a DELETE with a JSON content type and no body', async () => {
 
 describe('a path that cannot be decoded', () => {
   it.each(['%', '%ff', '%E0%A4%A'])('gets 400 and the usual headers: %s', async (id) => {
-    const { headers, ...answer } = await test.call('GET', `/api/permisos/por-perfil/${id}`)
+    const { headers, ...answer } = await service.call('GET', `/api/permisos/por-perfil/${id}`)
     expect(answer).toEqual(UNREADABLE)
     expect(headers).toMatchObject({
       ...API_HEADERS,
@@ -208,8 +208,8 @@ it('POST /api/auth/logout accepts a body of 16 KiB and refuses a larger one', as
   expect(await send('POST', '/api/auth/logout', large(16 * 1024))).toMatchObject({ status: 200 })
 })
 
-it('does not keep the bytes of a body that became too large, while the client does not end it', async () => {
-  const { app, adminToken } = await testApp({ DATABASE_URL: test.config.DATABASE_URL.url })
+it('the service frees the bytes of a body that has become too large, even if the client never ends that body', async () => {
+  const { app, adminToken } = await testApp({ DATABASE_URL: service.config.DATABASE_URL.url })
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc')
@@ -234,7 +234,8 @@ it('does not keep the bytes of a body that became too large, while the client do
     }
   }
   await expect.poll(() => received, { timeout: 20_000 }).toBeGreaterThan(clients.length * 11 * MIB)
-  // Each of the refused bodies had 10 MiB. Other tests may have left some garbage.
+  // When the service refused the five bodies, it had up to 10 MiB of each in memory. The 20 MiB
+  // leave room for garbage of other tests.
   await expect.poll(countBytes).toBeLessThan(before + 20 * MIB)
   for (const client of clients) client.destroy()
 })

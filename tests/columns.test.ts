@@ -20,7 +20,10 @@ import {
 import { testApp } from './app.js'
 
 const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
-/** How often each statement is executed. From the sixth time on, PostgreSQL may use a generic plan. */
+/**
+ * How often each write is carried out before the columns are added. From the sixth execution of a
+ * statement on, a connection may use a generic plan.
+ */
 const ROUNDS = 8
 
 // Each of the writes below needs a connection of its own.

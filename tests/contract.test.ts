@@ -52,7 +52,7 @@ const rule = (title: string, changes: Change[], answer: Answer): Rule => ({
   answer,
 })
 
-/** Returns the changes that give one field each of these values. */
+/** Returns one change for each of these values. The change gives the value to the field. */
 const withField = (field: string, values: unknown[]) => values.map((value) => ({ [field]: value }))
 
 /** Returns a URL for each of these endings. */
@@ -126,14 +126,14 @@ const mustHaveAllowedCharacters = (field: string, values: unknown[]) =>
     statusFailure(400, `El campo ${field} contiene caracteres no permitidos`),
   )
 
-const mustHave255Characters = (field: string, values: unknown[] = [LONG]) =>
+const mustNotExceed255Characters = (field: string, values: unknown[] = [LONG]) =>
   rule(
     `answers 400 when ${field} has more than 255 characters`,
     withField(field, values),
     statusFailure(400, tooLongMessage(field)),
   )
 
-const mustHave255CharactersInSearch = (path: string) =>
+const mustNotExceed255CharactersInSearch = (path: string) =>
   rule(
     'answers 400 when search has more than 255 characters',
     under(`${path}?search=`, LONGER_SEARCHES),
@@ -226,7 +226,7 @@ const BAD_USUARIO_ID = statusFailure(400, 'ID de usuario inválido')
 const BAD_EMAIL = statusFailure(400, 'El campo strCorreo debe ser un correo electrónico')
 const LONG_PASSWORD = statusFailure(400, 'La contraseña no puede superar los 72 bytes')
 
-/** The valid matrix with one more entry. */
+/** A change that makes `permisos` a list of a valid entry and one more entry. */
 const withEntry = (entry: unknown) => ({ permisos: [{ idModulo: 1 }, entry] })
 const withModulo = (idModulo: unknown) => withEntry({ idModulo })
 
@@ -262,7 +262,10 @@ const NO_EMAILS = [
 ]
 const EMAILS = ['a@b.cc', 'ana.b+c@x-y.ejemplo.com', 'ñu@ñandú.es', "o'brien@1.es"]
 
-/** Texts that begin like an image, but are none for the image host's SDK. */
+/**
+ * Texts that begin like the data URI of an image, but that the SDK of the image host does not
+ * accept as one.
+ */
 const NO_IMAGES = [
   ...['data:image', 'data:image/png', 'data:image/png,AAAA', 'data:image/;base64,AAAA'],
   ...['data:imagen/png;base64,AAAA', 'data:image/p g;base64,AAAA', 'data:image/../../etc/hostname'],
@@ -311,13 +314,13 @@ const USUARIO_RULES: Rule[] = [
     'a\u0007na',
     '\u202eana',
   ]),
-  mustHave255Characters('strNombreUsuario', [LONG, 'x'.repeat(511)]),
+  mustNotExceed255Characters('strNombreUsuario', [LONG, 'x'.repeat(511)]),
   required('idPerfil'),
   mustBeId('idPerfil'),
   required('strCorreo', [...MISSING, ' ']),
   mustBeText('strCorreo'),
   mustHaveAllowedCharacters('strCorreo', [`${NUL}@ejemplo.com`]),
-  mustHave255Characters('strCorreo', [`${LONG}@ejemplo.com`]),
+  mustNotExceed255Characters('strCorreo', [`${LONG}@ejemplo.com`]),
   rule(
     'answers 400 when strCorreo is not an email address',
     withField('strCorreo', NO_EMAILS),
@@ -325,7 +328,7 @@ const USUARIO_RULES: Rule[] = [
   ),
   mustBeText('strNumeroCelular'),
   mustHaveAllowedCharacters('strNumeroCelular', [NUL, '\ud800']),
-  mustHave255Characters('strNumeroCelular'),
+  mustNotExceed255Characters('strNumeroCelular'),
   mustBeBoolean('idEstadoUsuario', [1, 0, 'true', '', []]),
   mustBeText('strPwd'),
   mustHaveAllowedCharacters('strPwd', [NUL]),
@@ -378,7 +381,7 @@ const USUARIO_RULES: Rule[] = [
   ),
 ]
 
-/** The rules that the two module endpoints share. */
+/** The rules that POST and PUT of a module share. */
 const MODULO_NAME_RULES: Rule[] = [
   rule(
     'answers success false when strNombreModulo is missing, falsy, only whitespace or has a NUL',
@@ -741,7 +744,7 @@ const CONTRACT = {
         under('/api/perfil?search=', LONGEST_SEARCHES),
         ok(perfiles()),
       ),
-      mustHave255CharactersInSearch('/api/perfil'),
+      mustNotExceed255CharactersInSearch('/api/perfil'),
     ],
   },
 
@@ -790,7 +793,7 @@ const CONTRACT = {
       ),
       mustBeText('strNombrePerfil'),
       mustHaveAllowedCharacters('strNombrePerfil', [NUL, '\udc00x']),
-      mustHave255Characters('strNombrePerfil'),
+      mustNotExceed255Characters('strNombrePerfil'),
       required('bitAdministrador', [undefined, null]),
       mustBeBoolean('bitAdministrador', [0, 1, 'true', '', []]),
       rule(
@@ -802,7 +805,7 @@ const CONTRACT = {
   },
 
   'GET /api/modulo': {
-    answer: { success: true, ...modulos(6, 5, 4, 3, 2, 1), data: MODULOS.slice(1).reverse() },
+    answer: { success: true, data: MODULOS.slice(1).reverse(), totalPages: 2 },
     same: {
       'ignores empty parameters': ['/api/modulo?page=&search='],
       'ignores unknown parameters': ['/api/modulo?page=1&sobra=1'],
@@ -839,7 +842,7 @@ const CONTRACT = {
         under('/api/modulo?search=', LONGEST_SEARCHES),
         ok(modulos()),
       ),
-      mustHave255CharactersInSearch('/api/modulo'),
+      mustNotExceed255CharactersInSearch('/api/modulo'),
     ],
   },
 
@@ -1097,6 +1100,7 @@ describe.each(CONTRACT_NAMES)('%s', (name) => {
   describe('without changing any row,', () => {
     let before: Awaited<ReturnType<typeof stored>>
     let isUnchanged = false
+    // A test that succeeds has changed nothing, so the rows are restored only after a failure.
     beforeEach(async () => {
       if (!isUnchanged) {
         await restore()
@@ -1272,9 +1276,16 @@ describe('a database that fails', () => {
   it.each(CONTRACT_NAMES)('makes %s answer its unexpected failure', async (name) => {
     const { unexpected } = endpoint(name)
     expect({
-      'under the session': await send(name, {}, { through: gone, token: gone.adminToken }),
-      'under the endpoint': await send(name, {}, { through: crippled }),
-    }).toStrictEqual({ 'under the session': unexpected, 'under the endpoint': unexpected })
+      'when the look-up of the session fails': await send(
+        name,
+        {},
+        { through: gone, token: gone.adminToken },
+      ),
+      'when the query of the endpoint fails': await send(name, {}, { through: crippled }),
+    }).toStrictEqual({
+      'when the look-up of the session fails': unexpected,
+      'when the query of the endpoint fails': unexpected,
+    })
   })
 
   it.each(OTHERS)('makes %s answer its unexpected failure', async (name) => {

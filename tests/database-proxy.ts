@@ -101,7 +101,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     hold: () => {
       isSilent = true
     },
-    /** Closes all connections, and from now on each new one at once. */
+    /** Closes every connection that is forwarded, and from now on each new one at once. */
     refuse: () => {
       isRefusing = true
       for (const { raw } of clients) raw.destroy()

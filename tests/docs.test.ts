@@ -10,7 +10,7 @@ const document: any = JSON.parse(source)
 
 /**
  * The URL of another host, but not in a comment that begins with `// `. The XML namespaces of
- * `www.w3.org` do not match, because `w3` has only one letter.
+ * `www.w3.org` do not match, because the expression needs two letters after the first dot.
  */
 const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
 
@@ -42,6 +42,7 @@ function routed(): string[] {
   for (const line of app.printRoutes({ commonPrefix: false }).split('\n')) {
     const [, indent, segment = '', methods = ''] = /^([│ ]*)[├└]── (\S+) \((.+)\)$/.exec(line) ?? []
     if (indent === undefined) continue
+    // Each level is indented by four characters.
     path.splice(indent.length / 4, Infinity, segment)
     const url = path
       .join('')
@@ -194,7 +195,7 @@ describe('/docs/json', () => {
     expect(distinct.length).toBeLessThan(answers.length / 2)
   })
 
-  it('has no answer with a name that client generators make from an operation and a status', () => {
+  it('gives no answer or schema a name that client generators make from an operation and a status, and uses no name twice', () => {
     const generated = documented().flatMap((name) => {
       const { operationId, responses } = operation(name)
       return Object.keys(responses).map((status) => `${operationId}${status}`.toLowerCase())

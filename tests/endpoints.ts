@@ -23,7 +23,7 @@ export const FLAGS = Object.keys(ALL) as Flag[]
 export const SYSTEM_MODULES = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS'] as const
 type SystemModule = (typeof SYSTEM_MODULES)[number]
 
-/** Returns a body for the two user endpoints. */
+/** Returns a body for creating or overwriting a user. */
 export const usuario = (strNombreUsuario: string, more: object = {}) => ({
   strNombreUsuario,
   idPerfil: 1,
@@ -61,7 +61,10 @@ const NO_PERFIL_NAME = statusFailure(400, 'El nombre es obligatorio')
 const NO_MODULO_NAME = successFailure(200, 'El nombre del módulo es obligatorio.')
 const NO_USUARIO_NAME = statusFailure(400, 'El campo strNombreUsuario es obligatorio')
 
-/** Every endpoint of the API, by its method and path, in the order of the contract, section 4. */
+/**
+ * Every endpoint of the API, by its method and path. Those of the contract are in the order of its
+ * section 4, and each of the others stands with its feature.
+ */
 export const ENDPOINTS = {
   'POST /api/auth/login': {
     needs: 'nothing',

@@ -87,7 +87,7 @@ it('the examples of updates and of the matrix leave the sample data as it was', 
   expect(await sample()).toEqual(before)
 })
 
-it('the examples change nothing but new rows on a database without the sample data', async () => {
+it('on a database without the sample data, the examples leave every row that existed before unchanged', async () => {
   const { app, sql, call } = await testApp()
   const examples = examplesOf((await app.inject('/docs/json')).json())
   const rows = async () => [

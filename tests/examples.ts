@@ -11,7 +11,10 @@ export interface Example {
 /** The administrator that `npm run dev` creates. The example of a login has these credentials. */
 export const DEV_ADMIN = { strNombreUsuario: 'admin', strPwd: 'llavero-admin' }
 
-/** The second answer when the example that creates a permission record is sent twice. */
+/**
+ * The answer to the example that creates a permission record when it is sent for the second time in
+ * succession.
+ */
 export const GIVEN_ALREADY = {
   status: 409,
   body: { statusCode: 409, message: 'El perfil ya tiene permisos sobre ese módulo' },

@@ -20,6 +20,10 @@ it('renders the message of the Failure, else of the route, else the default mess
     statusCode: 409,
     message: 'La petición es incompatible con los datos existentes',
   })
+})
+
+it('renders the default message for a Failure without a message if the route lists several', () => {
+  const conflict = new Failure('conflict')
   const withTexts = { conflict: statusFailure(500, ['uno', 'otro']) }
   expect(renderFailure(conflict, withTexts)).toMatchObject({
     status: 500,

@@ -45,9 +45,9 @@ function open(content: string) {
 }
 
 /** Opens a request of `one` that occupies a turn until `end` sends its body. */
-function hold(token = one.token) {
+function hold() {
   const close = 'Connection: close\r\n'
-  const client = open(head('PUT /api/perfil/999', token, json(2) + close))
+  const client = open(head('PUT /api/perfil/999', one.token, json(2) + close))
   const answer = text(client).catch(() => '')
   return {
     client,
@@ -70,7 +70,8 @@ async function holdAll() {
 /** Waits until the service has looked up the sessions of all requests that it has received. */
 async function settle() {
   // Sessions are looked up in the order of the requests, and two look-ups may be in flight at a time.
-  // So several more requests are sent, one after the other. The own permission map needs no turn.
+  // So when three further requests have been answered one after the other, all earlier look-ups have
+  // ended. These requests are for the own permission map, because they need no turn.
   for (let request = 0; request < 3; request += 1) {
     expect(await ownMap(one.token)).toMatchObject({ status: 200 })
   }
@@ -294,7 +295,8 @@ it('leaves half of the memory for large bodies to other users', async () => {
   }
   const slow = Array.from({ length: 12 }, () => upload(one.token, 1000))
   await sleep(500)
-  // The service answers 400 to a body that it has read, because only spaces are not JSON.
+  // The service answers 400 to a body that it has read, because a body of nothing but spaces is not
+  // JSON.
   const READ = /^HTTP\/1.1 400 /
   for (let round = 0; round < 3; round += 1) {
     const uploads = Array.from({ length: 3 }, () => upload(other.token, LARGE))

@@ -22,7 +22,8 @@ it('answers 503 at /health/ready and 500 to users while the database is in recov
   const paths = ['/api/perfil/list', `/api/permisos/mis-permisos/${idPerfil}`]
   const statuses = async () =>
     Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
-  // Without a failure the statement finds no user, because the user has been deleted.
+  // The user has been deleted, so on a primary the look-up of the session finds no user and the
+  // answer is 401. On a standby the look-up must fail, although it would find nothing either.
   expect(await statuses()).toEqual([401, 401])
 
   await app.sql`alter function require_primary rename to require_primary_of_old`

@@ -15,7 +15,7 @@ const SEQUENCE = 10
 /** Texts that the log must not have: a hash, a token, an example's password, an image. */
 const SECRET = /\$2[aby]\$|eyJhbGciOi|una clave larga|iVBORw0KGgo/
 
-let test: Awaited<ReturnType<typeof testApp>>
+let service: Awaited<ReturnType<typeof testApp>>
 let world: Awaited<ReturnType<typeof fillWorld>>
 let address: string
 let declared: Operation[]
@@ -23,10 +23,10 @@ let unrouted: Operation[]
 let operations: Map<string, Operation>
 
 beforeAll(async () => {
-  test = await testApp({ BODY_LIMIT_MIB: '1' })
-  world = await fillWorld(test.app, test.config.DATABASE_URL.url)
-  address = await test.app.listen({ host: '127.0.0.1', port: 0 })
-  const { body: document } = await test.call('GET', '/docs/json')
+  service = await testApp({ BODY_LIMIT_MIB: '1' })
+  world = await fillWorld(service.app, service.config.DATABASE_URL.url)
+  address = await service.app.listen({ host: '127.0.0.1', port: 0 })
+  const { body: document } = await service.call('GET', '/docs/json')
   declared = operationsOf(document)
   unrouted = unroutedOf(document)
   operations = new Map([...declared, ...unrouted].map((operation) => [operation.name, operation]))
@@ -103,7 +103,7 @@ function violationOf(
 
 /** Returns the first new log line that has an unexpected failure or a secret, or undefined. */
 function findBadLogLine() {
-  const log = test.readLog().slice(logRead)
+  const log = service.readLog().slice(logRead)
   logRead += log.length
   return log.split('\n').find((line) => {
     if (line === '') return false

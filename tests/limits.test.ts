@@ -50,8 +50,8 @@ it('answers 503 with Retry-After above 400 requests in flight, and still answers
         // the service would refuse requests for that reason.
         if (accepted.length % 20 === 0) await sleep(1)
       }
-      // The service delays this answer by 1 s. The lock is released before, because statements that
-      // wait for it that long could time out.
+      // The service delays the answer to a refused request by 1 s. The test does not hold the lock
+      // until this answer has come, because the statements that wait for the lock could time out.
       const refused = list()
       expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
       return { accepted, refused }
@@ -82,11 +82,12 @@ it('does not count a request as in flight while its body is still missing', asyn
     return client
   })
   await received
-  // The service may still be looking up the sessions of these requests, which counts.
+  // Until the service has looked up the session of such a request, the request counts as in flight.
   await expect.poll(list).toMatchObject({ status: 200 })
   const answers = clients.map((client) => text(client))
   for (const client of clients) client.write('{}')
   for (const answer of await Promise.all(answers)) {
+    // If more than 400 of the bodies are being handled at once, the others get a 503.
     expect(answer).toMatch(/^HTTP\/1.1 (400|503) /)
   }
 })
@@ -117,11 +118,15 @@ it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async
   expect(await send()).toMatch(/^HTTP\/1.1 503 .*retry-after: 5\r\n/s)
   expect(await list()).toMatchObject({ status: 200 })
   for (const client of clients) client.destroy()
-  // The service answers 400 to a body that it has read, because only spaces are not JSON.
+  // The service answers 400 to a body that it has read, because a body of nothing but spaces is not
+  // JSON.
   await expect.poll(send, { timeout: 10_000 }).toMatch(/^HTTP\/1.1 400 /)
 })
 
-/** Returns the JSON of an object with as many keys as fit into `bytes`, numbered from `from`. */
+/**
+ * Returns the JSON of an object of at most `bytes` bytes with many short keys: the numbers from
+ * `from` on in base 36, and `__proto__`.
+ */
 const keys = (bytes: number, from = 0) => {
   const all = Array.from({ length: (bytes - 20) / 10 }, (_, n) => `"${(from + n).toString(36)}":1`)
   return `{${all.join(',')},"__proto__":1}`
@@ -167,7 +172,8 @@ it.each([
   ['POST', '/api/usuario', `{"a":"",${'['.repeat(10 * MIB - 9)}"`, 500],
   ['POST', '/api/usuario', `[${'{},'.repeat((10 * MIB) / 3 - 10)}{}]`, 500],
   ['POST', '/api/usuario', `{"strNombreUsuario":"${'x'.repeat(9 * MIB)}"}`, 400],
-  // A body above 1 MiB may have 1,000 values. The service counts its commas and brackets.
+  // A body above 1 MiB may have 1,000 values, and the object around the texts is one of them. The
+  // service estimates their number from the commas, the opening brackets and the opening braces.
   ['POST', '/api/usuario', texts(2), 400],
   ['POST', '/api/usuario', texts(999), 400],
   ['POST', '/api/usuario', texts(1000), 500],

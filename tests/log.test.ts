@@ -15,7 +15,10 @@ const CAPTCHA_TOKEN = 'ficha-del-captcha-7319'
 const IMAGE = randomBytes(3000).toString('base64')
 const CLOUDINARY_SECRET = 'secreto'
 const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
-/** Unlike that of the server of the tests, this password can occur nowhere else in the log. */
+/**
+ * If the log contains this password, the service has logged it. The log could contain the password
+ * of the tests' own server for another reason.
+ */
 const DATABASE_PASSWORD = 'clave-de-la-base-7319'
 
 type Service = Awaited<ReturnType<typeof testApp>>
@@ -377,7 +380,8 @@ describe('a client that disconnects', async () => {
       await tx`lock table usuario in exclusive mode`
       const client = connect(Number(port), '127.0.0.1')
       client.write(begin(body.length) + body)
-      // A transaction would not see sessions that begin after its first look at pg_stat_activity.
+      // This query uses `sql` and not `tx`, because a transaction sees pg_stat_activity as it was
+      // at its first look.
       const waiting = () => sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
@@ -406,8 +410,9 @@ describe('a client that disconnects', async () => {
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)
     await received
-    // Sessions are looked up in the order of the requests, in two statements at a time. When these
-    // three requests have been answered, the first one waits for its body.
+    // Sessions are looked up in the order of the requests, in at most two statements at a time. So
+    // when these three requests have been answered, the session of the PUT above has been found,
+    // and the service waits for its body.
     for (let request = 0; request < 3; request += 1) await call('GET', '/api/perfil/list')
     client.destroy()
     await expect.poll(() => ownLines().length).toBeGreaterThan(before)

@@ -21,9 +21,9 @@ const { call, login, captcha } = service
 
 const credentials = (changes: object = {}) => ({ ...ADMIN, captchaToken: 'humano', ...changes })
 
-const attempt = async (changes: object = {}, through = service) => {
+const attempt = async (changes: object = {}) => {
   const url = '/api/auth/login'
-  return withoutHeaders(await through.call('POST', url, credentials(changes), { token: null }))
+  return withoutHeaders(await call('POST', url, credentials(changes), { token: null }))
 }
 
 it('returns a token that is signed with HS256 and valid for 8 hours, and sets no cookie', async () => {
@@ -190,9 +190,9 @@ describe('the verification endpoint', () => {
 
   it('makes a login fail with 503 when it cannot be reached', async () => {
     const { url } = service.config.DATABASE_URL
-    const through = testApp({ DATABASE_URL: url, CAPTCHA_VERIFY_URL: 'http://127.0.0.1:1' })
+    const starting = testApp({ DATABASE_URL: url, CAPTCHA_VERIFY_URL: 'http://127.0.0.1:1' })
     // testApp logs its administrator in.
-    await expect(through).rejects.toThrow(JSON.stringify(UNAVAILABLE.body))
+    await expect(starting).rejects.toThrow(JSON.stringify(UNAVAILABLE.body))
   })
 })
 
@@ -255,6 +255,7 @@ it('logs no error for a client that has already reset its connection', async () 
   const request =
     'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
     'Content-Length: 2\r\n\r\n{}'
+  // A connection that is already reset has no address, so its line has no `ip`.
   const isReset = (line: { msg: string; outcome: string; ip?: string }) =>
     line.msg === 'audit' && line.outcome !== 'done' && line.ip === undefined
   const lines = () =>
@@ -291,7 +292,7 @@ describe('while JWT_SECRET is replaced', async () => {
       ),
     )
 
-  it('accepts tokens of both secrets, and signs with the new one only', async () => {
+  it('accepts tokens of both secrets as long as both are configured, and always signs with JWT_SECRET', async () => {
     expect(await statuses(before.adminToken)).toEqual([200, 200, 401])
     expect(await statuses(during.adminToken)).toEqual([200, 200, 200])
   })

@@ -33,13 +33,16 @@ async function readDocument(name: string): Promise<Document> {
   let open: Fence | undefined
   for (const line of text.split('\n')) {
     const [, info] = /^```(.*)$/.exec(line) ?? []
-    if (open && info === undefined) open.text += `${line}\n`
-    else if (open) open = undefined
-    else if (info === undefined) lines.push(line)
-    else {
+    const isFence = info !== undefined
+    if (open) {
+      if (isFence) open = undefined
+      else open.text += `${line}\n`
+    } else if (isFence) {
       const [language = '', role = ''] = info.split(' ')
       open = { language, role, text: '' }
       fences.push(open)
+    } else {
+      lines.push(line)
     }
   }
   if (open) throw new Error(`${name}: a fence is not closed`)

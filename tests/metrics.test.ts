@@ -17,7 +17,7 @@ async function read() {
 }
 
 /** Returns the name under which the number of requests with these labels is. */
-const count = (labels: string) => `http_request_duration_seconds_count{${labels}}`
+const countName = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
 it('answers 404 on /metrics with METRICS=false', async () => {
   const without = await testApp({ METRICS: 'false', DATABASE_URL: config.DATABASE_URL.url })
@@ -31,10 +31,12 @@ it('counts requests by route, status and outcome, not by path', async () => {
   await call('GET', '/api/lo-que-sea')
   const metrics = await read()
   const usuario = 'method="GET",route="/api/usuario/:id"'
-  expect(metrics.get(count(`${usuario},status="200",outcome="done"`))).toBe('1')
-  expect(metrics.get(count(`${usuario},status="404",outcome="notFound"`))).toBe('1')
-  expect(metrics.get(count(`${usuario},status="401",outcome="unauthenticated"`))).toBe('1')
-  expect(metrics.get(count('method="GET",route="none",status="404",outcome="notFound"'))).toBe('1')
+  expect(metrics.get(countName(`${usuario},status="200",outcome="done"`))).toBe('1')
+  expect(metrics.get(countName(`${usuario},status="404",outcome="notFound"`))).toBe('1')
+  expect(metrics.get(countName(`${usuario},status="401",outcome="unauthenticated"`))).toBe('1')
+  expect(metrics.get(countName('method="GET",route="none",status="404",outcome="notFound"'))).toBe(
+    '1',
+  )
   expect([...metrics.keys()].join('\n')).not.toMatch(/lo-que-sea|999/)
 })
 
@@ -45,7 +47,7 @@ it('distinguishes a failure with status 200 from a success by its outcome', asyn
   const metrics = await read()
   const modulo = 'method="POST",route="/api/modulo",status="200"'
   for (const outcome of ['done', 'conflict', 'invalid']) {
-    expect(metrics.get(count(`${modulo},outcome="${outcome}"`))).toBe('1')
+    expect(metrics.get(countName(`${modulo},outcome="${outcome}"`))).toBe('1')
   }
 })
 

@@ -177,6 +177,7 @@ describe('the functions', () => {
     const sql = open()
     await migrate(sql)
     await sql`drop function is_modulo_de_sistema`
+    // Now a migration and a function are missing that this release would add.
     await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`
     await sql`insert into migracion (nombre) values ('9999_siguiente.sql')`
     expect(await migrate(sql)).toBe(undefined)

@@ -88,7 +88,8 @@ describe.each([
 
   it('sends the next statement over another connection when an idle one was lost', async () => {
     const { proxy, pool } = await openPoolBehindProxy(tls)
-    // Without TLS, the corrupt bytes look like the beginning of a long message.
+    // Without TLS, the corrupt bytes look like the beginning of a long message, so the driver waits
+    // for the rest and does not notice that the idle connection is lost.
     const faults = tls ? LOUD_FAULTS : LOUD_FAULTS.filter((fault) => fault !== 'corrupt')
     for (const fault of faults) {
       proxy[fault]()
@@ -110,7 +111,7 @@ describe.each([
       await Promise.all([ask(), sleep(round)])
       await ask()
     }
-    // A statement whose answer is lost unnoticed would be rejected after this time.
+    // If the pool did not notice the loss, it would reject the statement only after ANSWER_TIMEOUT.
     expect(Math.max(...times)).toBeLessThan(ANSWER_TIMEOUT - 500)
   })
 
@@ -123,7 +124,8 @@ describe.each([
       proxy[LOUD_FAULTS[round % LOUD_FAULTS.length] ?? 'cut']()
       await answers
     }
-    // Without TLS, only a connection's next statement reveals corrupt bytes on it.
+    // Without TLS, the pool notices corrupt bytes only with the next statement on that connection.
+    // So all connections are cut before the last statement.
     proxy.cut()
     await handleEvents()
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])

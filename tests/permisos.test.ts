@@ -102,7 +102,8 @@ describe('POST /api/permisos/guardar-matriz', () => {
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
   ])('answers 500 and writes no row version for %s', async (_, permisos) => {
-    // A deletion that was rolled back would change xmax, and an insertion the size of the table.
+    // A deletion that was rolled back would have changed xmax, and an insertion that was rolled
+    // back would have enlarged the table.
     const stored = () => sql`select ctid, xmin, xmax, id, pg_relation_size('permisos_perfil')
       from permisos_perfil order by id`
     const before = await stored()
@@ -145,7 +146,7 @@ describe('the foreign keys of many records', () => {
   }
 
   it.each(['a matrix', 'the administrator flag'])(
-    'are checked by %s without a scan of all modules for each of 10,000 records',
+    'are checked without a scan of all modules for each of 10,000 records, when %s writes them',
     async (writer) => {
       const { call, sql, save, insertModulos, countScans } = await appThatCountsScans()
       // PostgreSQL reuses a plan that a connection has used a few times. These plans are made for the

@@ -257,7 +257,7 @@ it('serves again after the server has terminated busy and idle sessions', async 
   const sql = open(3)
   const busy = [1, 2, 3].map(() => failure(sql`select pg_sleep(3)`))
   await expect.poll(() => sql.usage().running, { interval: 5 }).toBe(3)
-  // The server answers when the sessions have ended, after 5 s at the latest.
+  // The server answers when all sessions have ended. It waits at most 5 s for each of them.
   const end = () => direct`
     select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where application_name = 'llavero' and datname = current_database()
@@ -318,7 +318,7 @@ it('sends no prepared statement with DATABASE_PREPARE=false', async () => {
   expect(await sql`select name from pg_prepared_statements`).toEqual([])
 })
 
-it('closes the connection of a statement that ends while the pool waits for another connection', async () => {
+it('at its end, also closes the connection of a statement that is answered while another connection is still being opened', async () => {
   const sql = open(2)
   await sql`select 1`
   const slow = failure(sql`select pg_sleep(1)`)
@@ -361,16 +361,17 @@ it('needs a driver instance for each connection, as postgres.js resolves stateme
   )
   await sleep(300)
   const [row] = await sql`select count(*)::integer as stored from nota where n = 3`
-  // postgres.js returns an empty result for an insert that was not carried out. If a new version does
-  // not do so any more, one driver instance is enough for the whole pool.
+  // postgres.js returns an empty result for an insert that was not carried out. If a newer version
+  // does not do so any more, this reason for one driver instance per connection is gone.
+  // docs/architecture.md has the other reason.
   expect(await Promise.race([outcome, sleep(5000, 'none')])).toEqual([])
   expect(row).toEqual({ stored: 0 })
   await sql.end({ timeout: 1 })
   server.close()
 })
 
-it('gives two classes of postgres.js the fast form of V8, without which code that constructs them is not optimized', async () => {
-  // The classes are those of the pool as well, because both use the same module.
+it('gives two classes of postgres.js the fast form of V8, because V8 does not optimize code that constructs instances of the slow form', async () => {
+  // The pool uses the same two classes, because `direct` and the pool import the same module.
   const query = direct`select 1`
   const classes = [query.constructor, (await query).constructor]
   await open()`select 1`

@@ -70,9 +70,11 @@ export async function startServer(): Promise<Server> {
 async function startContainer(): Promise<Server> {
   // Imported only here, because the test files import this module as well but start no container.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
+  // Throws if there is no container engine.
   await getContainerRuntimeClient()
-  // Some tests look for the password in the log, where `llavero` could occur for other reasons, for
-  // example as the name of a folder in a stack trace.
+  // Some tests check that the log does not contain the password. So it must be a text that the log
+  // cannot contain for another reason, unlike `llavero`, which is the name of a folder in stack
+  // traces.
   const password = 'clave-del-contenedor'
   const container = await new GenericContainer('postgres:17-alpine')
     .withEnvironment({ POSTGRES_PASSWORD: password })
@@ -100,6 +102,7 @@ async function startEmbedded(reason: string): Promise<Server> {
     stop: async () => {
       await server.stop()
       await rm(server.folder, { recursive: true })
+      // For root, `folder` is a symbolic link to `server.folder`.
       await rm(folder, { force: true })
     },
   }

@@ -8,9 +8,11 @@ const run = promisify(execFile)
 const admin = postgres(inject('serverUrl'), { max: 1 })
 const [server] = await admin`select current_setting('server_version_num')::integer / 10000 as major`
 await admin.end()
-const client = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(/\d+/)?.[0]
+const dumpVersion = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(
+  /\d+/,
+)?.[0]
 /** Whether pg_dump can dump the server. It refuses a server that is newer than itself. */
-const isUsable = Number(client ?? 0) >= server?.major
+const isUsable = Number(dumpVersion ?? 0) >= server?.major
 
 /** Copies the migrated database and empties the copy with a statement; returns its URL. */
 async function cloneEmptied(statement: string) {
@@ -25,7 +27,10 @@ async function cloneEmptied(statement: string) {
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const WITHOUT_ROWS = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
 
-/** Reads all rows, but not `versionPermisos`, which the triggers increase during a restore. */
+/**
+ * Reads all rows, but not `versionPermisos`, because the triggers set a new random version during a
+ * restore.
+ */
 const content = (sql: postgres.Sql) =>
   Promise.all([
     sql`select id, "strNombrePerfil", "bitAdministrador", "numPermisos" from perfil order by id`,
@@ -40,7 +45,7 @@ it.skipIf(!isUsable).each([
   ['data alone, with triggers disabled', WITHOUT_ROWS, ['--data-only', '--disable-triggers']],
   ['data alone, with triggers enabled', WITHOUT_ROWS, ['--data-only']],
 ])(
-  `restores a backup completely: %s (pg_dump ${client}, server ${server?.major})`,
+  `restores a backup completely: %s (pg_dump ${dumpVersion}, server ${server?.major})`,
   async (_, emptying, options) => {
     const { config, call, sql } = await testApp()
     const perfil = { strNombrePerfil: 'otro', bitAdministrador: true }

@@ -1,16 +1,16 @@
 import type { testApp } from './app.js'
 
-let made = 0
+let calls = 0
 
 /** Inserts `count` users with the administrator's profile; returns an id and a token for each. */
 export async function addSessions({ app }: Awaited<ReturnType<typeof testApp>>, count: number) {
-  made += 1
+  calls += 1
   const users = await app.sql<{ id: number; idPerfil: number; nombre: string }[]>`
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
     select nombre, "idPerfil", "strPwd", nombre || '@ejemplo.com'
     from usuario
     cross join generate_series(1, ${count}::integer) as numero
-    cross join concat('sesion', ${made}::integer, '_', numero) as nombre
+    cross join concat('sesion', ${calls}::integer, '_', numero) as nombre
     where id = 1
     returning id, "idPerfil", "strNombreUsuario" as nombre
   `

@@ -60,7 +60,10 @@ const GET = `GET /health/live HTTP/1.1\r\n${HOST}`
 const HEALTH = `${GET}Connection: close\r\n\r\n`
 const POST = `POST /api/auth/login HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`
 const LIST = `GET /api/modulo/list HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`
-/** A request for a file that is larger than the buffers of a connection. */
+/**
+ * The beginning of a request, without its last empty line, for a file that is larger than the
+ * buffers of a connection.
+ */
 const BUNDLE = `GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\n${HOST}`
 
 describe('bytes that are not a valid HTTP request', () => {
@@ -97,7 +100,8 @@ describe('bytes that are not a valid HTTP request', () => {
       await tx`lock table modulo`
       const client = open(LIST + LIST)
       const received = text(client)
-      // A transaction would not see sessions that begin after its first look at pg_stat_activity.
+      // This query uses `sql` and not `tx`, because a transaction sees pg_stat_activity as it was
+      // at its first look.
       const waiting = () => sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'

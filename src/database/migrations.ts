@@ -3,7 +3,7 @@ import { applyFunctions, readFunctions } from './functions.js'
 import type { DriverSql } from './sql.js'
 
 /** The key of the advisory lock for migrations. No other lock in this database has it. */
-const MIGRATION_LOCK = 7_305_511_402
+export const MIGRATION_LOCK = 7_305_511_402
 
 /**
  * Brings the database up to date in one transaction. Applies the files of sql/migrations that were

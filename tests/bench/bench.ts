@@ -18,25 +18,25 @@ interface BenchOptions {
   endpoints: string[]
 }
 
-/** Starts PostgreSQL with the data, the captcha stand-in and the load generator. */
+/** Starts the captcha stand-in, the load generator, and a PostgreSQL that contains the data. */
 export async function startBench({ seconds, endpoints }: BenchOptions) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-bench-'))
   const database = await startPostgres({ folder: join(folder, 'postgres') })
   const captcha = await startCaptcha()
   const generator = startGenerator()
-  const server = openDatabase(database.url)
+  const sql = openDatabase(database.url)
   const servers = new Set<Server>()
 
   /** Makes a database, empty or as a copy of `template`, and returns its address. */
   async function createDatabase(name: string, template = 'template0') {
-    await server.unsafe(`create database ${name} template ${template}`)
+    await sql.unsafe(`create database ${name} template ${template}`)
     const url = new URL(database.url)
     url.pathname = `/${name}`
     return url.href
   }
 
   async function dropDatabase(name: string) {
-    await server.unsafe(`drop database ${name} with (force)`)
+    await sql.unsafe(`drop database ${name} with (force)`)
   }
 
   const url = await createDatabase('llavero')
@@ -70,7 +70,7 @@ export async function startBench({ seconds, endpoints }: BenchOptions) {
       await Promise.all([...servers].map((each) => each.stop()))
       await generator.stop()
       await captcha.close()
-      await server.end()
+      await sql.end()
       await database.stop()
       await rm(database.folder, { recursive: true, force: true })
       await rm(folder, { recursive: true, force: true })

@@ -38,11 +38,12 @@ export async function seed(url: string, perfiles: number) {
   await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Admin', true)`
   // Without triggers the insert is faster: checking the keys of 2,000,000 records takes minutes.
   await sql`set session_replication_role = replica`
+  // The five lowest bits of `azar` are the flags. Its other bits choose about 100 modules.
   await sql`
     insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
       "bitEliminar", "bitDetalle")
-    select perfil.id, modulo.id, azar & 1 > 0, azar & 2 > 0, azar & 4 > 0, azar & 8 > 0,
-      azar & 16 > 0
+    select perfil.id, modulo.id, (azar & 1) > 0, (azar & 2) > 0, (azar & 4) > 0, (azar & 8) > 0,
+      (azar & 16) > 0
     from perfil
     cross join modulo
     cross join hashint4(perfil.id * ${MODULOS} + modulo.id) as azar
@@ -76,7 +77,7 @@ export const insertModulos = (sql: Sql) => sql`
   from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
 `
 
-/** Reads the users: those who may read their own map, and the administrators. */
+/** Reads the users. Those who are not administrators are `lectores`. */
 export async function readData(url: string) {
   const sql = openDatabase(url)
   const usuarios = await sql<(Usuario & { administrador: boolean })[]>`
@@ -102,7 +103,7 @@ export function authorization({ id, idPerfil, nombre }: Usuario) {
   return { authorization: `Bearer ${content}.${signature}` }
 }
 
-/** Returns a request of each user for the own map. */
+/** Returns for each user a request for that user's permission map. */
 export const mapRequests = (usuarios: Usuario[]) =>
   usuarios.map((usuario) => ({ path: mapPath(usuario), headers: authorization(usuario) }))
 

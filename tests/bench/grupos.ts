@@ -9,7 +9,7 @@ export interface Grupo {
   /** How many profiles there are. */
   perfiles: number
   administrador?: boolean
-  /** Whether each profile has a record with every flag for every module. */
+  /** Whether each profile has a record with every flag for every module. The default is true. */
   conPermisos?: boolean
 }
 

@@ -73,7 +73,8 @@ async function flood(job: Extract<Job, { kind: 'flood' }>) {
   }
 }
 
-// With autocannon's own `overallRate`, all connections send at the start of each second.
+// autocannon is not used here, because with its `overallRate` all connections send at the start of
+// each second.
 async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind: 'paced' }>) {
   const agent = new http.Agent({ keepAlive: true })
   const begin = performance.now()
@@ -97,8 +98,9 @@ function time(url: string, request: LoadRequest, agent: http.Agent) {
     const begin = performance.now()
     http
       .request(url + path, { method, headers, agent }, (response) => {
-        response.resume().on('end', () => {
-          done(response.statusCode === 200 ? performance.now() - begin : Number.NaN)
+        response.resume().on('close', () => {
+          const isDone = response.complete && response.statusCode === 200
+          done(isDone ? performance.now() - begin : Number.NaN)
         })
       })
       .on('error', () => done(Number.NaN))

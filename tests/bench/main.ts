@@ -26,7 +26,7 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 const only = values.endpoint.length === 0 ? values.only : 'endpoints'
-const chosen = Object.entries(SECTIONS).filter(([name]) => [undefined, name].includes(only))
+const chosen = Object.entries(SECTIONS).filter(([name]) => only === undefined || only === name)
 if (chosen.length === 0 || !(Number.isInteger(seconds) && seconds >= 1)) {
   console.error(
     `--only ${Object.keys(SECTIONS).join('|')}, --seconds a whole number from 1, --endpoint NAME`,

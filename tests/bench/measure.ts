@@ -102,7 +102,7 @@ export function writeCalls(pid: number) {
 /** The result of a section of the bench. */
 export interface Section {
   title: string
-  /** A description of what is measured and how, in a line or two. */
+  /** A description of what is measured and how. */
   about: string
   /** The rows of the table. A column is printed for each key that any of the rows has. */
   rows: Record<string, string | number | Spread>[]

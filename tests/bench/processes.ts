@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -49,10 +49,12 @@ export async function startServer(
     },
     stdio: ['ignore', log, 'inherit'],
   })
+  closeSync(log)
   stopAtExit(child)
   const url = `http://127.0.0.1:${port}`
   while (!(await answers(`${url}/health/live`))) {
-    if (child.exitCode !== null) throw new Error(`${file} ended with ${child.exitCode}`)
+    const status = child.exitCode ?? child.signalCode
+    if (status !== null) throw new Error(`${file} ended with ${status}`)
     if (performance.now() - begin > START_TIMEOUT) throw new Error(`${file} does not answer`)
     await sleep(2)
   }
@@ -85,8 +87,9 @@ export function startGenerator(): Generator {
   return {
     run: async (job) => {
       id += 1
-      const load = await new Promise<Load>((done) => {
+      const load = await new Promise<Load>((done, fail) => {
         waiting.set(id, done)
+        child.once('exit', () => fail(new Error('the load generator has ended')))
         child.send({ id, job })
       })
       if (load.failed > 0 || load.answered === 0) {

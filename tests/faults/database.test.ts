@@ -34,10 +34,10 @@ beforeAll(async () => {
   relay = await startRelay(database.port)
   images = await startImageHost()
   // As in production, the service's user is not a superuser. PostgreSQL reserves connections for
-  // superusers.
-  sql = connectTo(database.url)
-  await sql`create role llavero login password 'clave-de-base'`
-  await sql`create database llavero owner llavero`
+  // superusers, so this test gets one even if the service has none left.
+  const server = connectTo(database.url)
+  await server`create role llavero login password 'clave-de-base'`
+  await server`create database llavero owner llavero`
   sql = connectTo(urlFor('postgres', new URL(database.url).password))
   service = await startService({
     DATABASE_URL: urlFor('llavero', 'clave-de-base', relay.port),
@@ -129,7 +129,10 @@ async function call(method: string, url: string, body?: object, failure: object 
   return { name: `${method} ${url}`, ms: performance.now() - since, answer, failure }
 }
 
-/** Expects for each call a success or the endpoint's unexpected failure in time. */
+/**
+ * Expects that each call was answered in time, with a success or with the endpoint's answer
+ * `unexpected` (endpoints.ts).
+ */
 function expectContract(results: Result[]) {
   const failed = results.filter((result) => !isDone(result))
   expect(failed.map(({ name, answer }) => ({ name, ...answer }))).toEqual(
@@ -152,7 +155,10 @@ const LIGHT: EndpointName[] = [
   'GET /api/modulo/list',
   'PUT /api/modulo/:id',
 ]
-/** All endpoints whose sample request succeeds however often it is sent. */
+/**
+ * The endpoints of LIGHT, and two that hash or compare a password. The sample requests of all of
+ * them succeed however often they are sent.
+ */
 const REPEATABLE: EndpointName[] = [...LIGHT, 'POST /api/auth/login', 'PUT /api/usuario/:id']
 
 /** Sends an endpoint's sample request. */
@@ -182,7 +188,10 @@ async function underLoad(meanwhile: () => Promise<unknown>) {
   return results
 }
 
-/** Expects that within 5 s all endpoints succeed again, with two calls of each at once. */
+/**
+ * Expects that within 5 s the endpoints in REPEATABLE succeed again, with two calls of each at
+ * once.
+ */
 async function expectRecovery() {
   const until = performance.now() + 5000
   for (;;) {
@@ -213,20 +222,20 @@ afterEach(async () => {
   expect(service.resources().memory).toBeLessThan(400)
 }, 60_000)
 
-describe('the service answers 503 to ready, and serves again afterwards, when the database', () => {
+describe('/health/ready answers 503 and the service serves again afterwards, when the database', () => {
   /** Refuses the service's connections, as when others have taken all that the server allows. */
   async function refuseAll() {
     await sql`alter role llavero connection limit 0`
     await endSessions()
   }
-  const takeAll = () => sql`alter role llavero connection limit -1`
+  const acceptAll = () => sql`alter role llavero connection limit -1`
   let thaw = () => {}
 
   const FAULTS: [string, () => unknown, () => unknown][] = [
     ['is frozen', () => (thaw = database.freeze()), () => thaw()],
     ['is silently cut off', () => relay.cut(), () => relay.mend()],
     ['is stopped', () => database.stop(), () => database.start()],
-    ['has no connection left', refuseAll, takeAll],
+    ['has no connection left', refuseAll, acceptAll],
   ]
   it.each(FAULTS)('%s', async (_, begin, end) => {
     const unready: Answer[] = []
@@ -240,7 +249,7 @@ describe('the service answers 503 to ready, and serves again afterwards, when th
       }
     }).finally(end)
     expect(results.every(isDone)).toBe(false)
-    // A connection that was still open may have answered the first of them.
+    // A connection that was still open may have answered the first of the six requests.
     expect(unready.slice(1)).toEqual(Array(5).fill(NOT_READY))
     await expectRecovery()
     const served = () =>

@@ -18,8 +18,8 @@ afterAll(async () => {
 export const newFolder = () => join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
 
 /**
- * Starts a PostgreSQL with fsync on that can be killed, frozen and started again on the same port.
- * It ends after the tests of the file, and its data is deleted.
+ * Starts a PostgreSQL that has fsync on, as by default, and that can be killed, frozen and started
+ * again on the same port. It ends after the tests of the file, and its data is deleted.
  */
 export async function startDatabase(settings: Record<string, string> = {}, folder = newFolder()) {
   let server = await startPostgres({ folder, settings })
@@ -42,14 +42,14 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
     dataDir: server.dataDir,
     /** Kills all processes at once, as a power failure would; resolves when they have ended. */
     async kill() {
-      const pids = stopAll(server.pid)
+      const pids = freezeAll(server.pid)
       for (const pid of pids) process.kill(pid, 'SIGKILL')
       while (pids.some(isRunning)) await new Promise((done) => setTimeout(done, 5))
       await server.stop()
     },
     /** Stops all processes with SIGSTOP; returns a function that lets them continue. */
     freeze() {
-      frozen = stopAll(server.pid)
+      frozen = freezeAll(server.pid)
       return thaw
     },
     /** Resolves when it accepts connections. */
@@ -63,7 +63,7 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
 }
 
 /** Freezes a server's processes, first the postmaster so that it forks no more; returns their ids. */
-function stopAll(postmaster: number) {
+function freezeAll(postmaster: number) {
   process.kill(postmaster, 'SIGSTOP')
   const children = readdirSync('/proc')
     .map(Number)

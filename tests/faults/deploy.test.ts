@@ -33,7 +33,7 @@ describe.each(SCRIPTS)('deploy/%s', (name) => {
     expect(stderr).toContain(`See deploy/${name} --help.`)
   })
 
-  it('refuses to begin, in one line, when no Docker engine answers', () => {
+  it('ends with an error of one line when no Docker engine answers', () => {
     const args = { restore: ['x.dump'], administrator: ['admin', 'admin@example.com'] }[name] ?? []
     const { status, stdout, stderr } = run(name, ...args)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })

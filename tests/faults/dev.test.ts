@@ -41,7 +41,10 @@ const isFree = (port: number) =>
 /** The port on which the tests run the command. */
 const PORT = await freePair()
 
-/** The folder in which the command is started; only its owner may read it. */
+/**
+ * The folder in which the command is started. Only its owner may read it, so as root PostgreSQL
+ * must keep its data elsewhere.
+ */
 let project: string
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'llavero-dev-'))
@@ -50,7 +53,7 @@ afterAll(() => rm(project, { recursive: true }))
 
 describe('npm run dev', { timeout: 60_000 }, () => {
   let running: ChildProcess
-  let banner: string
+  let output: string
 
   afterAll(async () => {
     await stop('SIGINT')
@@ -65,14 +68,14 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     })
   }
 
-  /** Starts the command and waits for its banner. */
+  /** Starts the command and waits for the end of its banner. */
   async function start() {
     running = launch({})
-    banner = ''
+    output = ''
     running.stdout?.on('data', (chunk) => {
-      banner += chunk
+      output += chunk
     })
-    while (!banner.includes('Ctrl-C')) {
+    while (!output.includes('Ctrl-C')) {
       expect(running.exitCode).toBe(null)
       await sleep(20)
     }
@@ -108,11 +111,11 @@ describe('npm run dev', { timeout: 60_000 }, () => {
 
   it('starts with an administrator, sample users and the documentation page', async () => {
     await start()
-    const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(banner) ?? []
+    const [, user, password] = /administrator +(\S+) \/ (\S+)/.exec(output) ?? []
     const { token } = (await login(user, password)).body
     const { body } = await call('GET', '/api/modulo/list', undefined, token)
     expect(body.data).toHaveLength(16)
-    const [, docs = ''] = /documentation +(\S+)/.exec(banner) ?? []
+    const [, docs = ''] = /documentation +(\S+)/.exec(output) ?? []
     expect((await fetch(docs)).status).toBe(200)
     const { Login } = (await call('GET', '/docs/json')).body.components.schemas
     const example = Object.entries<any>(Login.properties).map(([name, { examples }]) => [
@@ -122,27 +125,27 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     const answer = await call('POST', '/api/auth/login', Object.fromEntries(example))
     expect(answer.status).toBe(200)
 
-    const [, sample] = /sample users .* \/ (\S+)/.exec(banner) ?? []
+    const [, sample] = /sample users .* \/ (\S+)/.exec(output) ?? []
     const consulta = (await login('consulta', sample)).body.token
     const nuevo = { strNombreModulo: 'NUEVO' }
     expect((await call('POST', '/api/modulo', nuevo, consulta)).status).toBe(403)
   })
 
   it('writes its log as readable lines, and none of them into the banner', async () => {
-    const [first, rest] = banner.split('\nLlavero  ')
+    const [first, rest] = output.split('\nLlavero  ')
     expect(first).toMatch(
       /AUDIT: administrator set up from ADMIN_\*, as none was active {"strNombreUsuario":"admin",.*}\n/,
     )
     expect(rest).toMatch(/\.llavero\/\.\n\n.*AUDIT: audit POST \/api\/auth\/login 200 {"who":/s)
     await expect
-      .poll(() => banner.split('\n').slice(-3))
+      .poll(() => output.split('\n').slice(-3))
       .toEqual([
         expect.stringMatching(/AUDIT: audit POST \/api\/modulo 403 {.*"accion":"bitAgregar"}}$/),
         expect.stringMatching(/INFO: request POST \/api\/modulo 403 in \d+ ms$/),
         '',
       ])
     // Without a terminal, the log has no colours.
-    expect(banner).not.toContain('\u001b')
+    expect(output).not.toContain('\u001b')
   })
 
   it('refuses to start a second time in the same folder, and the first one continues', async () => {
@@ -178,8 +181,8 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     }
     const { imagenUrl } = (await call('POST', '/api/usuario', usuario, token)).body.data
     expect(await stop('SIGINT')).toBe(0)
-    expect(banner).toMatch(/^administrator +admin \/ llavero-admin$/m)
-    expect(banner).toMatch(/^sample users +supervisora, consulta \/ llavero-muestra$/m)
+    expect(output).toMatch(/^administrator +admin \/ llavero-admin$/m)
+    expect(output).toMatch(/^sample users +supervisora, consulta \/ llavero-muestra$/m)
     await expect(fetch(imagenUrl)).rejects.toThrow()
     expect(existsSync(join(project, '.llavero/postgres/data/postmaster.pid'))).toBe(false)
 
@@ -193,7 +196,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(Buffer.from(await image.arrayBuffer()).toString('base64')).toBe(PNG.split(',')[1])
   })
 
-  it('prints only the names and passwords with which somebody can still log in', async () => {
+  it('says that the administrator’s login was changed, and leaves out sample users whose password was changed', async () => {
     const { token } = (await login('admin', 'llavero-admin')).body
     const change = async (id: number, strNombreUsuario: string, idPerfil: number) => {
       const strCorreo = `${strNombreUsuario}@ejemplo.com`
@@ -214,10 +217,10 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(await stop('SIGTERM')).toBe(0)
 
     await start()
-    expect(banner).toMatch(
+    expect(output).toMatch(
       /^administrator +changed since the first start \(was admin \/ llavero-admin\)$/m,
     )
-    expect(banner).toMatch(/^sample users +consulta \/ llavero-muestra$/m)
+    expect(output).toMatch(/^sample users +consulta \/ llavero-muestra$/m)
   })
 
   it('names the wrong variable, or the folder to delete when PostgreSQL does not start', async () => {
@@ -244,6 +247,7 @@ it('startPostgres requires the password, applies its settings, and starts again 
   expect(await sql`show listen_addresses`).toEqual([{ listen_addresses: '127.0.0.1' }])
   await sql.end()
   await second.stop()
+  // A second stop has no effect.
   await second.stop()
   await rm(second.folder, { recursive: true })
 })

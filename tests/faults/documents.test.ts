@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { insertMuestra } from '../../src/dev/muestra.js'
 import { cloneDatabase } from '../app.js'
 import { type Document, type Fence, readDocuments } from '../markdown.js'
@@ -103,7 +103,7 @@ async function sendAuditedWrites({ call }: Service) {
     const answer = await call('POST', '/api/auth/login', body)
     return answer.body.token as string
   }
-  async function write(token: string, method: string, path: string, body?: object) {
+  async function request(token: string, method: string, path: string, body?: object) {
     const answer = await call(method, `/api/${path}`, body, token)
     expect(answer).toMatchObject({ status: 200, body: { success: true } })
     return answer.body.data
@@ -116,31 +116,31 @@ async function sendAuditedWrites({ call }: Service) {
   })
 
   const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
-  await write(admin, 'POST', 'usuario', usuario('bruna', 1))
+  await request(admin, 'POST', 'usuario', usuario('bruna', 1))
   const bruna = await login('bruna', 'una clave larga')
-  const perfil = await write(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
-  const [ventas] = await write(admin, 'GET', 'modulo?search=VENTAS')
-  const [otro] = await write(admin, 'GET', 'modulo?search=COMPRAS')
+  const perfil = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
+  const [ventas] = await request(admin, 'GET', 'modulo?search=VENTAS')
+  const [otro] = await request(admin, 'GET', 'modulo?search=COMPRAS')
 
   // Of these four writes, the first and the last one grant the flag that the question is about.
   const permiso = { idPerfil: perfil.id, idModulo: ventas.id, bitEditar: true }
-  await write(bruna, 'POST', 'permisos', permiso)
-  await write(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
+  await request(bruna, 'POST', 'permisos', permiso)
+  await request(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
   const matrix = (...permisos: object[]) => ({ idPerfil: perfil.id, permisos })
-  await write(admin, 'POST', 'permisos/guardar-matriz', matrix())
-  await write(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
+  await request(admin, 'POST', 'permisos/guardar-matriz', matrix())
+  await request(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
 
-  await write(bruna, 'PUT', `modulo/${ventas.id}`, { strNombreModulo: 'ARRIENDOS' })
-  await write(admin, 'PUT', `modulo/${otro.id}`, { strNombreModulo: 'VENTAS' })
-  await write(bruna, 'DELETE', `modulo/${otro.id}`)
+  await request(bruna, 'PUT', `modulo/${ventas.id}`, { strNombreModulo: 'ARRIENDOS' })
+  await request(admin, 'PUT', `modulo/${otro.id}`, { strNombreModulo: 'VENTAS' })
+  await request(bruna, 'DELETE', `modulo/${otro.id}`)
 
-  const carlos = await write(admin, 'POST', 'usuario', usuario('carlos', perfil.id))
+  const carlos = await request(admin, 'POST', 'usuario', usuario('carlos', perfil.id))
   await login('carlos', 'otra clave')
   await login('carlos', 'una clave larga', 'rechazar')
   const path = `perfil/${perfil.id}`
-  await write(bruna, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: true })
-  await write(admin, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: false })
-  await write(bruna, 'DELETE', `usuario/${carlos.id}`)
+  await request(bruna, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: true })
+  await request(admin, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: false })
+  await request(bruna, 'DELETE', `usuario/${carlos.id}`)
   return { carlos: carlos.id, perfil: perfil.id, ventas: ventas.id, otro: otro.id }
 }
 
@@ -165,14 +165,14 @@ it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the aud
   // Half of the lines come from the folder of removed containers, and one of them is also in the log.
   const lines = service.readLog().split('\n')
   const half = Math.floor(lines.length / 2)
+  onTestFinished(() => rm(cwd, { recursive: true }))
   await mkdir(join(cwd, 'audit'))
   await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
   await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
   const options = { cwd, timeout: 60_000 }
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], options)
-  await rm(cwd, { recursive: true })
 
-  // Every line begins with the time.
+  // The lines of most answers begin with the time.
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
   const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
   const [, grants, administrator, names, profile, deletion, logins, day = ''] = answers

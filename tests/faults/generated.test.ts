@@ -8,7 +8,7 @@ import { ADMIN, testApp } from '../app.js'
 
 const FOLDER = fileURLToPath(new URL('../client/', import.meta.url))
 
-it('a client generated from the document compiles strictly and uses every operation', async () => {
+it('a client that is written against the types generated from the document compiles strictly and calls every operation', async () => {
   const { app } = await testApp()
   const requests: string[] = []
   app.server.on('request', ({ method, url }) => requests.push(`${method} ${url}`))

@@ -21,17 +21,17 @@ let token: string
 /** A token of a different user for each call, because one user's requests wait for each other. */
 let tokens: string[]
 
-/** Starts a host whose answer to each request is its current `behave`. */
+/** Starts a host that handles each request with the function that `behave` holds at that time. */
 async function startHost() {
   const host = { url: '', behave: (() => {}) as RequestListener }
   host.url = await serve((request, response) => host.behave(request, response))
   return host
 }
 
-/** How many database connections the service may open meanwhile. */
+/** How many database connections the service may open while the calls run. */
 const POOL_MAX = 10
 
-const json =
+const answerWith =
   (body: string): RequestListener =>
   async (request, response) => {
     if (!request.readableEnded) await text(request)
@@ -50,7 +50,7 @@ const TROUBLES: RequestListener[] = [
     response.on('close', () => clearInterval(timer))
   },
   (request) => request.socket.destroy(),
-  json('<html>'),
+  answerWith('<html>'),
 ]
 /** How many of CALLS calls a host keeps waiting. */
 const WAITING = (CALLS / TROUBLES.length) * 3
@@ -64,7 +64,7 @@ afterAll(async () => {
 
 beforeAll(async () => {
   captcha = await startHost()
-  captcha.behave = json('{"success":true}')
+  captcha.behave = answerWith('{"success":true}')
   images = await startHost()
   const url = await cloneDatabase()
   service = await start(
@@ -158,7 +158,7 @@ describe('20 simultaneous calls to a broken host fail in time and delay no other
       if (!request.url?.endsWith('/destroy'))
         return TROUBLES[uploads++ % TROUBLES.length]?.(request, response)
       removed.push(request.url)
-      json('{"result":"ok"}')(request, response)
+      answerWith('{"result":"ok"}')(request, response)
     }
     // Without a password, the service has none to hash before the upload.
     const body = {

@@ -8,15 +8,20 @@ import { startService } from './service.js'
 const KILLS = 100
 /** How many services start in advance while another one is being killed. */
 const AHEAD = 3
-/** The latest kill, in milliseconds after the service's first answer; a write takes about 20. */
+/**
+ * The longest random delay before a kill, in milliseconds after the service's first answer. A write
+ * takes about 20 ms. Every second kill then also waits for a write.
+ */
 const LATEST = 100
-/** The number of modules: so many that the database needs longer for a write than the service. */
+/**
+ * The number of modules: so many that the database works longer on a write than the service does.
+ */
 const MODULOS = 200
 
 /** A profile's administrator flag, and for each module its five flags as digits. */
 type Estado = [administrador: boolean, permisos: Record<string, string>]
 
-const every = (bits: string, isIn = (_idModulo: number) => true) =>
+const permisosWith = (bits: string, isIn = (_idModulo: number) => true) =>
   Object.fromEntries(
     Array.from({ length: MODULOS }, (_, i) => i + 1)
       .filter(isIn)
@@ -36,7 +41,7 @@ interface Perfil {
 function replaced(idPerfil: number): Perfil {
   const matriz = (n: number) => {
     const bits = (1 + (n % 31)).toString(2).padStart(5, '0')
-    return every(bits, (idModulo) => (idModulo + n) % 3 > 0)
+    return permisosWith(bits, (idModulo) => (idModulo + n) % 3 > 0)
   }
   return {
     write: (n) => {
@@ -58,7 +63,7 @@ function toggled(id: number): Perfil {
       const body = { strNombrePerfil: 'Cambiante', bitAdministrador: isOn(n) }
       return ['PUT', `/api/perfil/${id}`, body]
     },
-    estado: (n) => [isOn(n), isOn(n) ? every('11111') : {}],
+    estado: (n) => [isOn(n), isOn(n) ? permisosWith('11111') : {}],
     known: 0,
   }
 }
@@ -95,7 +100,9 @@ async function seeWriting(name: string) {
     select from pg_stat_activity
     where application_name = ${name} and state = 'active' and query ~ 'replace_permisos|update_perfil'
   `
-  while ((await writing()).length === 0);
+  while ((await writing()).length === 0) {
+    // A pause here could be longer than the write.
+  }
 }
 
 /** Reads the present state of each profile. */

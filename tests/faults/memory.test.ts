@@ -21,7 +21,10 @@ const HOST_DELAY = 1500
 const REFUSED = { ...BUSY, retryAfter: '5' }
 
 const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
-/** Returns the headers of a user. Each image needs another user: one user's large bodies wait. */
+/**
+ * Returns the headers of a user. Each image is sent by a different user, because the large bodies
+ * of one user wait for each other.
+ */
 const sessionOf = (id: number) => authorization({ id, idPerfil: 1, nombre: 'raiz' })
 
 let service: Awaited<ReturnType<typeof start>>

@@ -89,7 +89,7 @@ const rate = ({ seconds }: Load, count: number) => Math.round(count / seconds)
 
 it('the service answers 503 under ten times its load, and accepted requests stay within the bounds', async () => {
   await flood(CLIENTS, 2)
-  const memory = residentMb(service.pid)
+  const memoryBefore = residentMb(service.pid)
   const usual = await flood(CLIENTS, 3)
   const capacity = rate(usual, usual.answered)
 
@@ -99,13 +99,13 @@ it('the service answers 503 under ten times its load, and accepted requests stay
     during(load, () => get('/health/live')),
     during(load, () => get('/api/perfil/list')),
   ])
-  const memoryThen = residentMb(service.pid)
+  const memoryAfter = residentMb(service.pid)
   console.log(
     `capacity ${capacity}/s with a p99 of ${Math.round(p99(usual.times))} ms; then ` +
       `${rate(over, over.answered)}/s accepted with ${Math.round(p99(over.times))} ms, ` +
       `${rate(over, over.shed)}/s shed; /health/live within ` +
       `${Math.round(Math.max(...live.map(({ ms }) => ms)))} ms; ` +
-      `${Math.round(memory)} MB before, ${Math.round(memoryThen)} after`,
+      `${Math.round(memoryBefore)} MB before, ${Math.round(memoryAfter)} after`,
   )
 
   expect(over.shed).toBeGreaterThan(0)
@@ -118,7 +118,7 @@ it('the service answers 503 under ten times its load, and accepted requests stay
   expect(lists.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
   const late = live.filter(({ status, ms }) => status !== 200 || ms > HEALTH_LATENCY * slowness)
   expect(late).toEqual([])
-  expect(memoryThen).toBeLessThan(MEMORY)
+  expect(memoryAfter).toBeLessThan(MEMORY)
   expect(await get('/api/perfil/list')).toMatchObject({ status: 200 })
   await flood(CLIENTS, 2)
 })

@@ -97,7 +97,7 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNot
 })
 
 describe.skipIf(isMissing)(`behind a PgBouncer with session pooling${skipNote}`, () => {
-  it('a replica needs DATABASE_PREPARE=false, as PgBouncer refuses its settings', async () => {
+  it('a replica does not start without DATABASE_PREPARE=false, because PgBouncer refuses the settings that it would send', async () => {
     const database = await cloneDatabase()
     onTestFinished(killAll)
     const pooler = await startPgBouncer(inject('serverUrl'), 20, 'session')

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { MIGRATION_LOCK } from '../../src/database/migrations.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
 import { closeAtEnd } from '../cleanup.js'
@@ -113,7 +114,10 @@ describe('a signal', () => {
   /** Returns whether the service refuses a new connection. */
   const isRefused = (address: string) =>
     open(address).then(
-      ({ socket }) => !socket.destroy(),
+      ({ socket }) => {
+        socket.destroy()
+        return false
+      },
       (error) => error.code === 'ECONNREFUSED',
     )
   const expectRefusal = (address: string) =>
@@ -206,10 +210,10 @@ describe('a signal', () => {
     },
   )
 
-  it('ends the process, with the same log line, while the process still waits for its migrations', async () => {
+  it('ends the process, with one log line that says so, while the process waits for the lock of the migrations', async () => {
     const { url, sql } = await useDatabase()
     // While the test holds this lock, the process waits before its migrations.
-    await sql`select pg_advisory_lock(7305511402)`
+    await sql`select pg_advisory_lock(${MIGRATION_LOCK})`
     const { child, ended, lines } = launch({ ...SECRETS, DATABASE_URL: url, PORT: '0' }, COMPILED)
     const messages = () => lines().map(({ msg }) => msg)
     await expect.poll(messages).toEqual(['the service starts'])

@@ -113,8 +113,8 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
 }
 
 /**
- * Sends reads and writes from CLIENTS clients, each over one connection, until `stop` is called.
- * `stop` returns the number of successes and of created modules, and all failures.
+ * Sends reads and writes from CLIENTS clients, over at most as many connections, until `stop` is
+ * called. `stop` returns the number of successes and of created modules, and all failures.
  */
 function startLoad(url: string, token: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
@@ -202,8 +202,9 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     const { answered, modulos, failures } = await load.stop()
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(100)
-    // The proxy has not repeated any write that creates a module. Names are unique, so the
-    // repetition would have failed, and `modulos` would not count the module that is stored.
+    // This shows that the proxy repeats no write. If it had repeated a creation, the client would
+    // have got the failure of the repetition, and more modules would be stored than were answered
+    // with a success.
     const [row] = await sql`select count(*)::int from modulo where "strNombreModulo" like 'M %'`
     expect(row).toEqual({ count: modulos })
   })

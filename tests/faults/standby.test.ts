@@ -13,11 +13,11 @@ async function startPair() {
   const first = await startDatabase()
   await first.stop()
   const folder = newFolder()
-  const copy = promisify(execFile)
-  await copy('cp', ['-a', first.folder, folder])
+  const run = promisify(execFile)
+  await run('cp', ['-a', first.folder, folder])
   // standby.signal may have any content. It is made with `cp -a`, so that it belongs to the user of
   // the server, who need not be the user of the tests.
-  await copy('cp', ['-a', `${folder}/data/PG_VERSION`, `${folder}/data/standby.signal`])
+  await run('cp', ['-a', `${folder}/data/PG_VERSION`, `${folder}/data/standby.signal`])
   await first.start()
   const { password } = new URL(first.url)
   const standby = await startDatabase(
@@ -136,9 +136,9 @@ it('a service that can use no host prints the hosts that it tried, without the p
   expect(stderr).not.toContain(password)
 })
 
-describe('a paused standby that a proxy puts in the place of the primary', () => {
-  it.each(['its host alone', 'both hosts'])(
-    'makes requests fail instead of answering old data, with %s in DATABASE_URL',
+describe('while a proxy leads to a paused standby instead of the primary', () => {
+  it.each(['the proxy alone', 'the proxy and the standby'])(
+    'requests fail and get no old data, with %s in DATABASE_URL',
     async (hosts) => {
       const { primary, standby } = await startPair()
       // The proxy leads to the one server, and after a switchover to the other one.
@@ -157,7 +157,7 @@ describe('a paused standby that a proxy puts in the place of the primary', () =>
       const url = new URL(addressOf(primary))
       url.port = String(port)
       const DATABASE_URL =
-        hosts === 'both hosts'
+        hosts === 'the proxy and the standby'
           ? url.href.replace(`${port}`, `${port},127.0.0.1:${standby.port}`)
           : url.href
       const service = await startService({ DATABASE_URL })

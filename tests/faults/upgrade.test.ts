@@ -36,8 +36,8 @@ async function appendToModulos(folder: string, suffix: string) {
 }
 
 /**
- * Copies this build, and adds a migration, a changed function, and a function that calls another
- * one, whose file comes later in the order of the names.
+ * Copies this build, and adds a migration, a changed function, and two functions. The first one
+ * calls the second one, although the file of the second one comes later in the order of the names.
  */
 async function makeNextRelease() {
   const { folder, program } = await copyRelease()
@@ -65,8 +65,9 @@ async function makeRelease(version: string) {
 }
 
 /**
- * Sends requests of every kind to a replica; returns how many were answered, throws when one fails.
- * `name` has to be unique, because the created rows get it as their name.
+ * Sends requests of every kind to a replica; returns how many were answered, without those of
+ * `logInAndOut`. Throws when one fails. `name` has to be unique, because the created rows get it as their
+ * name.
  */
 async function useEverything(service: Service, name: string) {
   const token = await service.login()
@@ -95,7 +96,7 @@ async function useEverything(service: Service, name: string) {
   await ask('GET', `usuario/${creado.id}`)
   await ask('GET', `permisos/por-perfil/${perfil.id}`)
   await ask('GET', `permisos/mis-permisos/${perfil.id}`)
-  await leave(service, persona.strNombreUsuario, persona.strPwd)
+  await logInAndOut(service, persona.strNombreUsuario, persona.strPwd)
 
   await ask('DELETE', `permisos/${otro.id}`)
   await ask('DELETE', `usuario/${creado.id}`)
@@ -105,7 +106,7 @@ async function useEverything(service: Service, name: string) {
 }
 
 /** Logs a user in and out. */
-async function leave(service: Service, strNombreUsuario: string, strPwd: string) {
+async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: string) {
   const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
   const { body } = await service.call('POST', '/api/auth/login', credentials)
   const answer = await service.call('POST', '/api/auth/logout', undefined, body.token)
@@ -123,7 +124,8 @@ function loadReplica(service: Service, name: string) {
     return answered
   })
   const all = Promise.all(clients)
-  // `stop` throws the failure, however early it happened.
+  // Without this, a failure before `stop` is called would be an unhandled rejection. `stop` throws
+  // the failure.
   all.catch(() => {})
   return {
     async stop() {

@@ -59,7 +59,10 @@ export function operationsOf(document: any): Operation[] {
   )
 }
 
-/** Returns requests that no operation answers: other methods, and paths below the declared ones. */
+/**
+ * Returns operations that the document does not declare: other methods of the declared paths, and
+ * paths below them.
+ */
 export function unroutedOf(document: any): Operation[] {
   const used = Object.values<object>(document.paths).flatMap(Object.keys)
   const unused = METHODS.filter(

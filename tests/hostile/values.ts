@@ -16,7 +16,9 @@ const words = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
 )
 
-/** Returns a generator of valid values, with the schema's examples and the ids of existing rows. */
+/**
+ * Returns a generator of valid values, often the schema's examples and the ids of existing rows.
+ */
 export function valid(schema: Schema): Json {
   if (schema.enum) return fc.constantFrom(...schema.enum).map(json)
   if (typeOf(schema) === 'object') return object(schema)
@@ -29,7 +31,10 @@ export function valid(schema: Schema): Json {
   return fc.oneof({ arbitrary: fc.constantFrom(...schema.examples), weight: 6 }, own).map(json)
 }
 
-/** Returns a generator of values with one error at any depth; a second one could hide the first. */
+/**
+ * Returns a generator of values that mostly have one error, at any depth. Few have several errors,
+ * because one error could hide the others.
+ */
 export function faulty(schema: Schema): Json {
   if (typeOf(schema) === 'array') return fc.oneof(list(schema, faulty), hostile)
   if (typeOf(schema) === 'string') return fc.oneof({ arbitrary: texts, weight: 3 }, hostile)

@@ -59,8 +59,8 @@ async function session(request) {
 }
 
 /**
- * Lets administrators through, users whose profile has the flag on the module, and users for whom
- * `isOwn` returns true.
+ * Lets three kinds of users through: administrators, users whose profile has the flag on the
+ * module, and users for whom `isOwn` returns true.
  */
 function permission(modulo, flag, isOwn = () => false) {
   return async (request) => {

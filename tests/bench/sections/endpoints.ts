@@ -29,7 +29,10 @@ interface PlainEnv {
   RULES?: 'true'
 }
 
-/** Compares the service with the plain way at every endpoint, or at those of `--endpoint`. */
+/**
+ * Compares the service with the plain way at each endpoint of workload.ts, or at those of
+ * `--endpoint`.
+ */
 export async function endpoints(bench: Bench): Promise<Section> {
   const names = [...READS, ...WRITES].map(({ name }) => name)
   const chosen = bench.endpoints.length > 0 ? bench.endpoints : names
@@ -96,6 +99,7 @@ async function planConnections(url: string, callers: Grupo, others: Grupo): Prom
   const vacios = (await readGrupo(url, VACIOS)).map(({ idPerfil }) => idPerfil)
   const share = vacios.length / CONNECTIONS
   return usuarios.map((caller, index) => {
+    // If both groups are the same one, nobody works on their own user.
     const other = otros[(index + 1) % otros.length]
     assert(other)
     return { caller, other, modulos, vacios: vacios.slice(index * share, (index + 1) * share) }
@@ -125,9 +129,11 @@ async function measure(
   assert(first)
 
   if (plainEnv.RULES) await checkRules(servers, urls, connections, first)
-  await checkAnswers(servers, urls, first, requests[CONNECTIONS])
+  // The requests of a write are sorted by their turn, so this is the second one of the connection.
+  const second = requests[CONNECTIONS]
+  await checkAnswers(servers, urls, first, second)
   // With AUTHORIZATION=client the service refuses nobody who has a session.
-  if (!endpoint.env) {
+  if (endpoint.env?.AUTHORIZATION !== 'client') {
     const [nadie] = await readGrupo(urls.service, NADIE.nombre)
     assert(nadie)
     const headers = { ...first.headers, ...authorization(nadie) }
@@ -149,8 +155,9 @@ async function measure(
 
 /**
  * Sends `first`, the request of the first connection, while its caller lacks one flag. Throws an
- * AssertionError unless both servers refuse it. Depending on the endpoint, the profile to be written
- * has the flag already, or `first` would grant it. No endpoint of WRITES needs the flag itself.
+ * AssertionError unless both servers refuse it. Depending on the endpoint, the profile to be
+ * written has the flag already, or `first` would grant it. No endpoint of WRITES requires the
+ * permission of this flag, so a 403 comes from the rules.
  */
 async function checkRules(
   servers: Pair<Server>,

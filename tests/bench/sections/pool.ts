@@ -18,9 +18,10 @@ const NAMES = Object.keys(WAYS) as Way[]
 const TARGET = 1.25
 
 /**
- * Measures the processor time of a query through the pool, beside that of its driver. The pool gives
- * the driver's classes the fast form (src/database/fast-classes.ts). So the driver is also measured
- * with the fast form. What the pool costs beyond that is its own.
+ * Measures the processor time of a query through the pool, beside that of its driver. The pool
+ * gives the driver's classes the fast form (src/database/fast-classes.ts). So the driver is also
+ * measured with the fast form. The difference between that and the pool is the cost of the pool's
+ * own code.
  */
 export async function pool({ env, seconds }: Bench): Promise<Section> {
   const processes = {
