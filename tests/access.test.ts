@@ -1,5 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FORBIDDEN, statusFailure, UNAUTHENTICATED, withoutHeaders } from './answers.js'
+import {
+  type Answer,
+  FORBIDDEN,
+  statusFailure,
+  UNAUTHENTICATED,
+  withoutHeaders,
+} from './answers.js'
 import { ADMIN, PNG, testApp } from './app.js'
 import {
   addressOf,
@@ -210,6 +216,14 @@ describe('rule 1: permission records', () => {
     await expectRefused('PUT', `/api/permisos/${suyo}`, { idPerfil: debil, idModulo: nomina })
   })
 
+  it('answers 403 when the profile to be deleted holds more than the caller’s', async () => {
+    await expectRefused('DELETE', `/api/perfil/${world.fuerte}`)
+  })
+
+  it('answers 403 when a module would be deleted for which a stronger profile has a record', async () => {
+    await expectRefused('DELETE', `/api/modulo/${world.nomina}`)
+  })
+
   it('reports an unknown idPerfil or idModulo of a record, and repeated or too many entries of a matrix, before it answers 403', async () => {
     const { debil, fuerte, ventas } = world
     const [suyo] = await sql<{ id: number }[]>`
@@ -253,6 +267,8 @@ describe('rule 1: permission records', () => {
     expect((await attack('POST', '/api/permisos/guardar-matriz', matriz)).status).toBe(200)
     const { data } = (await attack('GET', `/api/permisos/por-perfil/${debil}`)).body
     expect(data).toMatchObject([{ idModulo: ventas, bitEditar: true, bitConsulta: false }])
+    const edited = { idPerfil: debil, idModulo: ventas, bitConsulta: true, bitEliminar: 0 }
+    expect((await attack('PUT', `/api/permisos/${data[0].id}`, edited)).status).toBe(200)
     expect((await attack('DELETE', `/api/permisos/${data[0].id}`)).status).toBe(200)
   })
 
@@ -281,17 +297,13 @@ describe('rule 2: users', () => {
     }
   })
 
-  it('answers 403 when a user would be read, edited or deleted whose profile holds more than the caller’s', async () => {
+  it('answers 403 when the user to be read, edited or deleted has a profile that holds more than the caller’s', async () => {
     const url = `/api/usuario/${world.victima}`
     await expectRefused('PUT', url, editado(world.fuerte, { strPwd: 'tomada' }))
     await expectRefused('PUT', url, editado(world.fuerte, { idEstadoUsuario: false }))
     await expectRefused('PUT', url, editado(world.propio))
     await expectRefused('GET', url)
     await expectRefused('DELETE', url)
-  })
-
-  it('answers 403 when the profile to be deleted holds more than the caller’s', async () => {
-    await expectRefused('DELETE', `/api/perfil/${world.fuerte}`)
   })
 
   it('hashes no password and uploads no image when it answers 403', async () => {
@@ -343,10 +355,6 @@ describe('rule 4: names of modules', () => {
     await expectRefused('PUT', `/api/modulo/${world.ventas}`, rename)
   })
 
-  it('answers 403 when a module would be deleted and a stronger profile has a record for it', async () => {
-    await expectRefused('DELETE', `/api/modulo/${world.nomina}`)
-  })
-
   it.each([
     'PERMISOS',
     'permisos',
@@ -366,10 +374,12 @@ describe('rule 4: names of modules', () => {
 
   it('answers 403 for a system name even after an administrator renamed that module', async () => {
     const id = await moduloId('PERFIL')
-    await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL DE ANTES' })
+    const rename = (strNombreModulo: string) =>
+      call('PUT', `/api/modulo/${id}`, { strNombreModulo })
+    expect((await rename('PERFIL DE ANTES')).status).toBe(200)
     await expectRefused('POST', '/api/modulo', { strNombreModulo: 'perfil' })
     await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'perfil' })
-    await call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'PERFIL' })
+    expect((await rename('PERFIL')).status).toBe(200)
   })
 
   it('lets a module without records be renamed, and any module keep its own name', async () => {
@@ -431,6 +441,7 @@ describe('races', () => {
       })
       raised = true
       await call('PUT', `/api/usuario/${yo}`, editado(propio))
+      await moves()
     }
     await race(raises, moves)
     const [row] = await sql`select "idPerfil" from usuario where id = ${yo}`
@@ -450,23 +461,27 @@ describe('races', () => {
     expect(service.readLog()).not.toContain('40P01')
   })
 
-  it('renames no module that meanwhile got a permission record', async () => {
+  it('renames no module that meanwhile gets a permission record', async () => {
     const { libre, debil } = world
-    let hasRecord = false
-    let names = 0
-    const renames = async () => {
-      const hadRecord = hasRecord
-      names += 1
-      const nombre = { strNombreModulo: `SUPLANTADO ${turn} ${names}` }
-      const answer = await attack('PUT', `/api/modulo/${libre}`, nombre)
-      if (hadRecord) expect(answer).toEqual(FORBIDDEN)
+    /** Returns how many sessions of this database wait for a lock. */
+    const countWaiting = async () => {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return rows.length
     }
-    const adds = async () => {
-      await call('POST', '/api/permisos', { idPerfil: debil, idModulo: libre })
-      hasRecord = true
-      await renames()
-    }
-    await race(adds, renames)
+    let answers: Promise<Answer[]> | undefined
+    await sql.begin(async (tx) => {
+      // While the test locks the profile, the write of the record waits. The renaming waits for it.
+      await tx`select from perfil where id = ${debil} for update`
+      const record = call('POST', '/api/permisos', { idPerfil: debil, idModulo: libre })
+      await expect.poll(countWaiting).toBe(1)
+      const rename = attack('PUT', `/api/modulo/${libre}`, { strNombreModulo: `OTRO ${turn}` })
+      answers = Promise.all([record, rename])
+      await expect.poll(countWaiting).toBe(2)
+    })
+    expect(await answers).toMatchObject([{ status: 200 }, FORBIDDEN])
   })
 })
 
@@ -480,14 +495,9 @@ describe('AUTHORIZATION=client', () => {
     })
   })
 
-  it('lets every user with a session call every endpoint, and answers 401 to callers without a session', async () => {
+  it('checks no permission and no rule for a user with a session, and answers 401 to a caller without one', async () => {
     await sql`delete from permisos_perfil where "idPerfil" = ${world.propio}`
     const as = { token: world.token }
-    const raised = { strNombrePerfil: 'x', bitAdministrador: true }
-    expect(await open.call('PUT', `/api/perfil/${world.propio}`, raised, as)).toMatchObject({
-      status: 200,
-      body: { data: raised },
-    })
     for (const [method, url, body] of [
       ['GET', '/api/permisos'],
       ['POST', '/api/permisos/guardar-matriz', { idPerfil: world.administrador }],
@@ -499,6 +509,12 @@ describe('AUTHORIZATION=client', () => {
         body: { success: true },
       })
     }
+    // This makes the caller an administrator, so it comes last.
+    const raised = { strNombrePerfil: 'x', bitAdministrador: true }
+    expect(await open.call('PUT', `/api/perfil/${world.propio}`, raised, as)).toMatchObject({
+      status: 200,
+      body: { data: raised },
+    })
     const nobody = await open.call('GET', '/api/permisos', undefined, { token: null })
     expect(withoutHeaders(nobody)).toEqual(UNAUTHENTICATED)
   })

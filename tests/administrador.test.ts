@@ -162,7 +162,7 @@ describe('the administrator of ADMIN_*', () => {
       { strNombreUsuario: 'OTRA' },
       'ADMIN_USERNAME: another user has it, in other upper or lower case',
     ],
-  ])('is refused without any change for %j', async (changes, message) => {
+  ])('is refused and changes nothing with %j', async (changes, message) => {
     await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
     await sql`
       insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")

@@ -287,7 +287,7 @@ const firstInvalidField = (change: Json, message: string) =>
 
 const BAD_LAST_FIELDS = { strNumeroCelular: 5, idEstadoUsuario: 'x', imagenBase64: 'x' }
 
-/** The rules that the two user endpoints share. */
+/** The rules that POST and PUT of a user share. */
 const USUARIO_RULES: Rule[] = [
   firstInvalidField(
     { strNombreUsuario: '', idPerfil: '', ...BAD_LAST_FIELDS },
@@ -1100,7 +1100,8 @@ describe.each(CONTRACT_NAMES)('%s', (name) => {
   describe('without changing any row,', () => {
     let before: Awaited<ReturnType<typeof stored>>
     let isUnchanged = false
-    // A test that succeeds has changed nothing, so the rows are restored only after a failure.
+    // A test that succeeds has changed nothing, so the rows are restored only before the first test
+    // and after a failure.
     beforeEach(async () => {
       if (!isUnchanged) {
         await restore()
@@ -1264,17 +1265,37 @@ describe('a database that fails', () => {
     await server.end()
 
     crippled = await testApp()
+    // The permission map of an unknown profile would be answered without a query.
+    for (const nombre of ['Dos', 'Tres']) {
+      const body = { strNombrePerfil: nombre, bitAdministrador: false }
+      expect((await crippled.call('POST', '/api/perfil', body)).status).toBe(200)
+    }
     const direct = postgres(crippled.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    // Each table becomes a view from which only the look-up of sessions can read.
     await direct.unsafe(`
-      drop table permisos_perfil cascade;
-      alter table perfil drop column "strNombrePerfil";
-      alter table modulo drop column "strNombreModulo" cascade;
-      alter table usuario drop column "strNumeroCelular";
+      create function is_lookup() returns boolean language plpgsql as $$ begin
+        if current_query() !~ 'jsonb_to_recordset' then
+          raise exception 'only look-ups succeed';
+        end if;
+        return true;
+      end $$;
     `)
+    for (const table of ['usuario', 'perfil', 'modulo', 'permisos_perfil']) {
+      await direct.unsafe(`
+        alter table ${table} rename to ${table}_guardada;
+        create view ${table} as select * from ${table}_guardada where (select is_lookup());
+      `)
+    }
+    await direct.unsafe(`
+      create function has_flag(p_permiso permisos_perfil, p_accion text) returns boolean
+      language sql as 'select true'
+    `)
+    await direct.end()
   })
 
   it.each(CONTRACT_NAMES)('makes %s answer its unexpected failure', async (name) => {
     const { unexpected } = endpoint(name)
+    const logRead = crippled.readLog().length
     expect({
       'when the look-up of the session fails': await send(
         name,
@@ -1286,6 +1307,7 @@ describe('a database that fails', () => {
       'when the look-up of the session fails': unexpected,
       'when the query of the endpoint fails': unexpected,
     })
+    expect(crippled.readLog().slice(logRead)).toContain('only look-ups succeed')
   })
 
   it.each(OTHERS)('makes %s answer its unexpected failure', async (name) => {

@@ -120,7 +120,7 @@ it('every fence names its language, and an output fence follows a `run` fence', 
   }
 })
 
-it('docs/operating.md lists every message that the service logs', async () => {
+it('docs/operating.md lists every message that is a literal in a call of the log', async () => {
   const messages = new Set<string>()
   for (const path of await readdir('src', { recursive: true })) {
     if (!path.endsWith('.ts') || path.startsWith('dev/')) continue

@@ -62,8 +62,8 @@ const NO_MODULO_NAME = successFailure(200, 'El nombre del módulo es obligatorio
 const NO_USUARIO_NAME = statusFailure(400, 'El campo strNombreUsuario es obligatorio')
 
 /**
- * Every endpoint of the API, by its method and path. Those of the contract are in the order of its
- * section 4, and each of the others stands with its feature.
+ * Every endpoint of the API, by its method and path. The endpoints of the contract are in the order
+ * of its section 4. Each endpoint that the contract lacks stands beside the others of its feature.
  */
 export const ENDPOINTS = {
   'POST /api/auth/login': {

@@ -19,12 +19,12 @@ const byMethod = (examples: Example[], first: string) =>
 
 /** Starts the application with the sample data and the administrator of `npm run dev`. */
 async function testSample() {
-  const test = await testApp()
+  const service = await testApp()
   const admin = { ...DEV_ADMIN, strCorreo: 'admin@ejemplo.com', idPerfil: 1 }
-  await test.call('POST', '/api/usuario', admin)
-  await insertMuestra(test.config.DATABASE_URL.url)
-  const examples = examplesOf((await test.app.inject('/docs/json')).json())
-  return { ...test, examples }
+  await service.call('POST', '/api/usuario', admin)
+  await insertMuestra(service.config.DATABASE_URL.url)
+  const examples = examplesOf((await service.app.inject('/docs/json')).json())
+  return { ...service, examples }
 }
 
 it.each(ORDERS)(

@@ -12,8 +12,8 @@ export interface Example {
 export const DEV_ADMIN = { strNombreUsuario: 'admin', strPwd: 'llavero-admin' }
 
 /**
- * The answer to the example that creates a permission record when it is sent for the second time in
- * succession.
+ * The example that creates a permission record gets this answer when it is sent again right after
+ * the first time.
  */
 export const GIVEN_ALREADY = {
   status: 409,

@@ -69,9 +69,10 @@ async function holdAll() {
 
 /** Waits until the service has looked up the sessions of all requests that it has received. */
 async function settle() {
-  // Sessions are looked up in the order of the requests, and two look-ups may be in flight at a time.
-  // So when three further requests have been answered one after the other, all earlier look-ups have
-  // ended. These requests are for the own permission map, because they need no turn.
+  // Sessions are looked up in the order of the requests, in at most two statements at a time. So
+  // when three further requests have been answered one after the other, the earlier look-ups have
+  // ended, too, unless one statement was very slow. These requests are for the own permission map,
+  // because they need no turn.
   for (let request = 0; request < 3; request += 1) {
     expect(await ownMap(one.token)).toMatchObject({ status: 200 })
   }

@@ -23,7 +23,8 @@ it('answers 503 at /health/ready and 500 to users while the database is in recov
   const statuses = async () =>
     Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
   // The user has been deleted, so on a primary the look-up of the session finds no user and the
-  // answer is 401. On a standby the look-up must fail, although it would find nothing either.
+  // answer is 401. On a standby the look-up would find no user either. But there it must fail, so
+  // that the answer is a 500 and no 401.
   expect(await statuses()).toEqual([401, 401])
 
   await app.sql`alter function require_primary rename to require_primary_of_old`

@@ -50,8 +50,8 @@ it('answers 503 with Retry-After above 400 requests in flight, and still answers
         // the service would refuse requests for that reason.
         if (accepted.length % 20 === 0) await sleep(1)
       }
-      // The service delays the answer to a refused request by 1 s. The test does not hold the lock
-      // until this answer has come, because the statements that wait for the lock could time out.
+      // The service delays the answer to a refused request by 1 s. The test releases the lock
+      // before this answer comes. Otherwise the statements that wait for the lock could time out.
       const refused = list()
       expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
       return { accepted, refused }
@@ -135,7 +135,10 @@ const keys = (bytes: number, from = 0) => {
 /** Returns the JSON of a matrix with these entries. */
 const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.join()}]}`
 
-/** Returns the JSON of `length` matrix entries of `bytes` each, no two with the same keys. */
+/**
+ * Returns the JSON of `length` matrix entries. Each has an `idModulo`, and `bytes` bytes of other
+ * keys. These differ from entry to entry, except `__proto__`.
+ */
 const entries = (length: number, bytes: number) =>
   Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))
 const MIB = 1024 * 1024

@@ -16,8 +16,8 @@ const IMAGE = randomBytes(3000).toString('base64')
 const CLOUDINARY_SECRET = 'secreto'
 const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
 /**
- * If the log contains this password, the service has logged it. The log could contain the password
- * of the tests' own server for another reason.
+ * If the log contains this password, the service has logged it. The server of TEST_DATABASE_URL may
+ * have a password that the log contains for another reason, such as `postgres`.
  */
 const DATABASE_PASSWORD = 'clave-de-la-base-7319'
 
@@ -39,13 +39,13 @@ async function makeDatabase() {
   return url.href
 }
 
-const test = await testApp({ LOG_LEVEL: 'trace', DATABASE_URL: await makeDatabase() })
+const service = await testApp({ LOG_LEVEL: 'trace', DATABASE_URL: await makeDatabase() })
 const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
 
 const lines = (): Line[] =>
-  test
+  service
     .readLog()
     .trim()
     .split('\n')
@@ -53,7 +53,7 @@ const lines = (): Line[] =>
 
 /** Sends a request and keeps its answer for the tests below. */
 async function call(...request: Parameters<Service['call']>): Promise<AnswerWithHeaders> {
-  const answer = await test.call(...request)
+  const answer = await service.call(...request)
   answers.push(answer)
   if (answer.body?.data?.strPwd) hashes.push(answer.body.data.strPwd)
   if (answer.body?.token) tokens.push(answer.body.token)
@@ -78,7 +78,7 @@ const usuario = (strNombreUsuario: string) => ({
 async function fillLog() {
   const badHost = await startImageHost()
   closeAtEnd(badHost.close)
-  tokens.push(test.adminToken)
+  tokens.push(service.adminToken)
   const json = { headers: { 'content-type': 'application/json' } }
 
   expect(await login(ADMIN.strNombreUsuario, ADMIN.strPwd)).toBe(200)
@@ -95,19 +95,19 @@ async function fillLog() {
   expect(await statusOf('POST', '/api/usuario', { ...usuario('eva'), idPerfil: 999 })).toBe(500)
   expect(await statusOf('POST', '/api/modulo', { strNombreModulo: 'perfil' })).toBe(200)
   // The code does not know this constraint, so its violation is an unexpected failure.
-  await test.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
+  await service.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
   expect(await statusOf('POST', '/api/usuario', usuario('iris'))).toBe(500)
   expect(await statusOf('PUT', '/api/usuario/2', usuario('iris'))).toBe(500)
   // The image host rejects the signature, and quotes the text that was signed.
   const badUrl = `cloudinary://clave:${WRONG_CLOUDINARY_SECRET}@nube?upload_prefix=${badHost.url}`
   const second = await testApp({
-    DATABASE_URL: test.config.DATABASE_URL.url,
+    DATABASE_URL: service.config.DATABASE_URL.url,
     CLOUDINARY_URL: badUrl,
     LOG_LEVEL: 'trace',
   })
   expect((await second.call('POST', '/api/usuario', usuario('olga'))).status).toBe(500)
-  const readFirst = test.readLog
-  test.readLog = () => readFirst() + second.readLog()
+  const readFirst = service.readLog
+  service.readLog = () => readFirst() + second.readLog()
 
   for (const url of ['/api/auth/login', '/api/usuario', '/api/modulo']) {
     const truncated = `{"strNombreUsuario":"ana","strPwd":"${PASSWORD}","captchaToken":"${CAPTCHA_TOKEN}"`
@@ -116,16 +116,16 @@ async function fillLog() {
   }
   const invalid = { ...usuario('ana'), strPwd: `${PASSWORD}${'x'.repeat(72)}` }
   expect(await statusOf('POST', '/api/usuario', invalid)).toBe(400)
-  const forged = `${test.adminToken.slice(0, -4)}AAAA`
+  const forged = `${service.adminToken.slice(0, -4)}AAAA`
   tokens.push(forged)
   expect(await statusOf('GET', '/api/perfil', undefined, { token: forged })).toBe(401)
-  const bearer = { token: null, headers: { authorization: `Bearer ${test.adminToken}` } }
+  const bearer = { token: null, headers: { authorization: `Bearer ${service.adminToken}` } }
   expect(await statusOf('GET', '/api/perfil', undefined, bearer)).toBe(200)
   expect(await statusOf('GET', `/api/perfil?search=${PASSWORD.slice(0, 6)}`)).toBe(200)
-  expect(await statusOf('GET', `/no/existe?token=${test.adminToken}`)).toBe(404)
-  await test.sql`alter table permisos_perfil rename to apartada`
+  expect(await statusOf('GET', `/no/existe?token=${service.adminToken}`)).toBe(404)
+  await service.sql`alter table permisos_perfil rename to apartada`
   expect(await statusOf('GET', '/api/permisos')).toBe(500)
-  await test.sql`alter table apartada rename to permisos_perfil`
+  await service.sql`alter table apartada rename to permisos_perfil`
 }
 await fillLog()
 
@@ -137,12 +137,12 @@ describe('the log', () => {
     ['a token or cookie', () => [...tokens, ...tokens.map(lastPart), 'auth_token']],
     ['a captcha token', () => [CAPTCHA_TOKEN]],
     ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
-    ['a secret of the service', () => [JWT_SECRET, test.config.CAPTCHA_SECRET]],
+    ['a secret of the service', () => [JWT_SECRET, service.config.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
     ['the password of the database', () => [DATABASE_PASSWORD]],
   ])('never contains %s', (_, secrets) => {
     expect(secrets().every((secret) => secret.length > 3)).toBe(true)
-    const leaks = test
+    const leaks = service
       .readLog()
       .split('\n')
       .filter((line) => secrets().some((secret) => line.includes(secret)))
@@ -198,9 +198,9 @@ describe('the log', () => {
 
   it('escapes control characters, which a terminal would execute', async () => {
     await login('a\n\u001b[2J\u009b2J\u007f\u202e', BAD_PASSWORD)
-    expect(test.readLog()).toContain('"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
+    expect(service.readLog()).toContain('"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
     // The log has no control character but line feeds.
-    expect(test.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
+    expect(service.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
   })
 
   it('has a line with the error and the request id of an unexpected failure', () => {
@@ -234,7 +234,7 @@ describe('the audit', () => {
     lines().find(({ msg, reqId }) => msg === 'audit' && reqId === headers['x-request-id'])
 
   it('has a line with the caller, the target and the outcome of a write', async () => {
-    const created = await test.call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
+    const created = await service.call('POST', '/api/modulo', { strNombreModulo: 'ventas' })
     const { id } = created.body.data
     expect(lineOf(created)).toEqual({
       level: 35,
@@ -264,14 +264,14 @@ describe('the audit', () => {
     ],
     ['DELETE', '/api/modulo/x', undefined, { who, target: null, outcome: 'invalid' }],
   ])('has a line for a refused %s of %s', async (method, url, body, expected) => {
-    expect(lineOf(await test.call(method, url, body))).toMatchObject(expected)
+    expect(lineOf(await service.call(method, url, body))).toMatchObject(expected)
   })
 
   it('has lines for writes without a session, and none for reads', async () => {
-    const nobody = await test.call('DELETE', '/api/permisos/1', undefined, { token: null })
+    const nobody = await service.call('DELETE', '/api/permisos/1', undefined, { token: null })
     expect(lineOf(nobody)).toMatchObject({ who: null, target: 1, outcome: 'unauthenticated' })
     for (const method of ['GET', 'HEAD'] as const) {
-      expect(lineOf(await test.call(method, '/api/perfil'))).toBeUndefined()
+      expect(lineOf(await service.call(method, '/api/perfil'))).toBeUndefined()
     }
   })
 
@@ -302,7 +302,7 @@ describe('the audit', () => {
     ['that is too large', { ...good, strCorreo: 'x'.repeat(20_000) }, 'tooLarge', null],
   ])('has a line for a login %s', async (_, body, outcome, nombre) => {
     const options = { token: null, headers: { 'content-type': 'application/json' } }
-    const line = lineOf(await test.call('POST', '/api/auth/login', body, options))
+    const line = lineOf(await service.call('POST', '/api/auth/login', body, options))
     const who = nombre === null ? null : { nombre }
     expect(line).toMatchObject({ route: '/api/auth/login', ip: '127.0.0.1', outcome })
     expect(line?.who).toEqual(who)
@@ -328,12 +328,12 @@ describe('the audit', () => {
 
   it('names the missing permission of each 403, for reads as well', async () => {
     const perfil = { strNombrePerfil: 'poco' }
-    const idPerfil = (await test.call('POST', '/api/perfil', perfil)).body.data.id
+    const idPerfil = (await service.call('POST', '/api/perfil', perfil)).body.data.id
     const permiso = { idPerfil, idModulo: 2, bitEditar: true }
-    expect((await test.call('POST', '/api/permisos', permiso)).status).toBe(200)
+    expect((await service.call('POST', '/api/permisos', permiso)).status).toBe(200)
     const poca = { ...usuario('poca'), idPerfil, imagenBase64: undefined }
-    expect((await test.call('POST', '/api/usuario', poca)).status).toBe(200)
-    const token = await test.login('poca', PASSWORD)
+    expect((await service.call('POST', '/api/usuario', poca)).status).toBe(200)
+    const token = await service.login('poca', PASSWORD)
     const lacks = async (...sent: Parameters<typeof ask>) => {
       const answer = await ask(...sent)
       expect(answer).toMatchObject(FORBIDDEN)
@@ -342,7 +342,7 @@ describe('the audit', () => {
       return line?.needs
     }
     const ask = (method: 'GET' | 'PUT', url: string, body?: object, headers = {}) =>
-      test.call(method, url, body, { token, headers })
+      service.call(method, url, body, { token, headers })
     const needs = (modulo: string, accion: string) => ({ modulo, accion })
     expect(await lacks('GET', '/api/usuario')).toEqual(needs('USUARIO', 'bitConsulta'))
     expect(await lacks('PUT', '/api/modulo/5', poca)).toEqual(needs('MODULO', 'bitEditar'))
@@ -412,7 +412,7 @@ describe('a client that disconnects', async () => {
     await received
     // Sessions are looked up in the order of the requests, in at most two statements at a time. So
     // when these three requests have been answered, the session of the PUT above has been found,
-    // and the service waits for its body.
+    // too, unless its statement was very slow. Then the service waits for the body of the PUT.
     for (let request = 0; request < 3; request += 1) await call('GET', '/api/perfil/list')
     client.destroy()
     await expect.poll(() => ownLines().length).toBeGreaterThan(before)

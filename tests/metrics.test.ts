@@ -16,7 +16,7 @@ async function read() {
   )
 }
 
-/** Returns the name under which the number of requests with these labels is. */
+/** Returns the name of the metric that counts the requests with these labels. */
 const countName = (labels: string) => `http_request_duration_seconds_count{${labels}}`
 
 it('answers 404 on /metrics with METRICS=false', async () => {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { migrate } from '../src/database/migrations.js'
+import { MIGRATION_LOCK, migrate } from '../src/database/migrations.js'
 import { databaseUrl } from './postgres.js'
 
 /** Reads the files of a folder of sql/; returns their names and texts in the order of the names. */
@@ -57,8 +57,7 @@ it('waits for a migration by another replica, whatever the defaults of the serve
   const ended: string[] = []
   let answers: Promise<unknown[]> | undefined
   await holder.begin(async (tx) => {
-    // The lock that migrate() takes.
-    await tx`select pg_advisory_xact_lock(7305511402)`
+    await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
     answers = Promise.all([migrate(one), migrate(other)]).finally(() => ended.push('migrate'))
     const waiting = () => watcher`
       select from pg_stat_activity
@@ -176,8 +175,8 @@ describe('the functions', () => {
   it('are left unchanged when the database has a migration of a newer release', async () => {
     const sql = open()
     await migrate(sql)
+    // These two statements remove a function and a migration that this release would add.
     await sql`drop function is_modulo_de_sistema`
-    // Now a migration and a function are missing that this release would add.
     await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`
     await sql`insert into migracion (nombre) values ('9999_siguiente.sql')`
     expect(await migrate(sql)).toBe(undefined)

@@ -318,7 +318,7 @@ it('sends no prepared statement with DATABASE_PREPARE=false', async () => {
   expect(await sql`select name from pg_prepared_statements`).toEqual([])
 })
 
-it('at its end, also closes the connection of a statement that is answered while another connection is still being opened', async () => {
+it('when it ends, also closes the connection of a statement that is answered while another connection is still being opened', async () => {
   const sql = open(2)
   await sql`select 1`
   const slow = failure(sql`select pg_sleep(1)`)
@@ -370,7 +370,7 @@ it('needs a driver instance for each connection, as postgres.js resolves stateme
   server.close()
 })
 
-it('gives two classes of postgres.js the fast form of V8, because V8 does not optimize code that constructs instances of the slow form', async () => {
+it('gives two classes of postgres.js the fast form of V8, because V8 does not optimize code that constructs instances of a class without it', async () => {
   // The pool uses the same two classes, because `direct` and the pool import the same module.
   const query = direct`select 1`
   const classes = [query.constructor, (await query).constructor]

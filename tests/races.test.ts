@@ -12,9 +12,9 @@ import { FLAGS, type Flag, type Method } from './endpoints.js'
 // row, which the attacker may not change: a profile with more permissions, or a row of such a profile.
 //
 // The first group tests each attack once. It replaces the SQL functions that make the checks. Each
-// replacement makes the same check and then waits until the test releases an advisory lock. The test
-// stops the write after its last check. Meanwhile the row is created. The attacker must get the answer
-// for an unknown id, and the row must not change.
+// replacement makes the same check and then waits until the test releases an advisory lock.
+// Meanwhile the row is created. The attacker must get the answer for an unknown id, and the row
+// must not change.
 //
 // The second group tests each attack RACE_ROUNDS times with the original functions and two replicas.
 // The attacker repeats the request, and the row is created at a random moment.
@@ -106,7 +106,7 @@ interface Attack {
   request: (id: number) => [Method, string, object | undefined]
   /** The answer to that request when no row has the id. */
   unknown: Answer
-  /** The last check that the attacker's write makes when no row has the id. */
+  /** The check after which the test stops the attacker's write. The default is `refuse_beyond`. */
   lastCheck?: keyof typeof CHECKS
 }
 

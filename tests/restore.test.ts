@@ -28,8 +28,8 @@ const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const WITHOUT_ROWS = 'truncate perfil, modulo, permisos_perfil, usuario, migracion'
 
 /**
- * Reads all rows, but not `versionPermisos`, because the triggers set a new random version during a
- * restore.
+ * Reads all rows, but not `versionPermisos`. A restore with enabled triggers sets new random
+ * versions.
  */
 const content = (sql: postgres.Sql) =>
   Promise.all([

@@ -78,18 +78,21 @@ export interface Generator {
 export function startGenerator(): Generator {
   const child = fork(here('./load.ts'), { execArgv: ['--import', 'tsx'] })
   stopAtExit(child)
-  const waiting = new Map<number, (load: Load) => void>()
+  /** For each job, the functions that settle its promise. */
+  const waiting = new Map<number, { done(load: Load): void; fail(error: Error): void }>()
   let id = 0
   child.on('message', (answer: { id: number; load: Load }) => {
-    waiting.get(answer.id)?.(answer.load)
+    waiting.get(answer.id)?.done(answer.load)
     waiting.delete(answer.id)
+  })
+  child.once('exit', () => {
+    for (const { fail } of waiting.values()) fail(new Error('the load generator has ended'))
   })
   return {
     run: async (job) => {
       id += 1
       const load = await new Promise<Load>((done, fail) => {
-        waiting.set(id, done)
-        child.once('exit', () => fail(new Error('the load generator has ended')))
+        waiting.set(id, { done, fail })
         child.send({ id, job })
       })
       if (load.failed > 0 || load.answered === 0) {

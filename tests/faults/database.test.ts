@@ -273,7 +273,8 @@ it('fails only the statements in flight when the server terminates all sessions'
 it('answers other requests within 1 s while statements wait for a lock', async () => {
   const matriz = { idPerfil: 3, permisos: [] }
   const waiting: Promise<Result>[] = []
-  // A transaction would not see sessions that begin after its first look at pg_stat_activity.
+  // The watcher is not in the transaction below, because a transaction sees pg_stat_activity as it
+  // was at its first look.
   const watcher = connectTo(database.url)
   const blocked = () => watcher`select from pg_stat_activity where wait_event_type = 'Lock'`
   await sql.begin(async (tx) => {

@@ -42,8 +42,8 @@ const isFree = (port: number) =>
 const PORT = await freePair()
 
 /**
- * The folder in which the command is started. Only its owner may read it, so as root PostgreSQL
- * must keep its data elsewhere.
+ * The folder in which the command is started. Only its owner may read it. If root starts the
+ * command, PostgreSQL runs as another user, so it must keep its data elsewhere.
  */
 let project: string
 beforeAll(async () => {

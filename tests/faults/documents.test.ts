@@ -144,55 +144,63 @@ async function sendAuditedWrites({ call }: Service) {
   return { carlos: carlos.id, perfil: perfil.id, ventas: ventas.id, otro: otro.id }
 }
 
-it.skipIf(!installed('jq'))('the log answers what docs/operating.md asks the audit', async () => {
-  const service = await startSample()
-  const { carlos, perfil, ventas, otro } = await sendAuditedWrites(service)
-  const isLast = ({ msg, method, route }: Record<string, unknown>) =>
-    msg === 'audit' && method === 'DELETE' && route === '/api/usuario/:id'
-  await expect.poll(() => service.lines().some(isLast)).toBe(true)
-  const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
-  const commands = (operating?.fences ?? [])
-    .map(({ text }) => text)
-    .filter((text) => text.includes('audit.jsonl'))
-  const [today = ''] = new Date().toISOString().split('T')
-  const script = commands
-    .join(`printf '${SEPARATOR}'\n`)
-    .replace(READ_LOG, 'cat service.log')
-    .replace(DOCUMENTED_DAY, today)
-    .replaceAll(DOCUMENTED_PROFILE, `== ${perfil}`)
+it.skipIf(!installed('jq'))(
+  'the commands of docs/operating.md find the answers to its questions in the audit',
+  async () => {
+    const service = await startSample()
+    const { carlos, perfil, ventas, otro } = await sendAuditedWrites(service)
+    const isLast = ({ msg, method, route }: Record<string, unknown>) =>
+      msg === 'audit' && method === 'DELETE' && route === '/api/usuario/:id'
+    await expect.poll(() => service.lines().some(isLast)).toBe(true)
+    const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
+    const commands = (operating?.fences ?? [])
+      .map(({ text }) => text)
+      .filter((text) => text.includes('audit.jsonl'))
+    const [today = ''] = new Date().toISOString().split('T')
+    const script = commands
+      .join(`printf '${SEPARATOR}'\n`)
+      .replace(READ_LOG, 'cat service.log')
+      .replace(DOCUMENTED_DAY, today)
+      .replaceAll(DOCUMENTED_PROFILE, `== ${perfil}`)
 
-  const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
-  // Half of the lines come from the folder of removed containers, and one of them is also in the log.
-  const lines = service.readLog().split('\n')
-  const half = Math.floor(lines.length / 2)
-  onTestFinished(() => rm(cwd, { recursive: true }))
-  await mkdir(join(cwd, 'audit'))
-  await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
-  await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
-  const options = { cwd, timeout: 60_000 }
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], options)
+    const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
+    // Half of the lines are in the folder `audit/`, as those of containers that were removed. One of
+    // these lines is also in the log.
+    const lines = service.readLog().split('\n')
+    const half = Math.floor(lines.length / 2)
+    onTestFinished(() => rm(cwd, { recursive: true }))
+    await mkdir(join(cwd, 'audit'))
+    await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
+    await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
+    const options = { cwd, timeout: 60_000 }
+    const { stdout } = await promisify(execFile)(
+      'bash',
+      ['-euo', 'pipefail', '-c', script],
+      options,
+    )
 
-  // The lines of most answers begin with the time.
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
-  const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
-  const [, grants, administrator, names, profile, deletion, logins, day = ''] = answers
-  expect(grants).toBe('bruna\tPOST\t/api/permisos\nadmin\tPOST\t/api/permisos/guardar-matriz\n')
-  expect(administrator).toBe('bruna\tPUT\t/api/perfil/:id\n')
-  expect(names).toBe(
-    `bruna\t${ventas}\t{"strNombreModulo":["VENTAS","ARRIENDOS"]}\n` +
-      `admin\t${otro}\t{"strNombreModulo":["COMPRAS","VENTAS"]}\n` +
-      `bruna\t${otro}\t{"perfiles":1,"strNombreModulo":["VENTAS",null]}\n`,
-  )
-  expect(profile).toBe(`admin\t${carlos}\n`)
-  expect(deletion).toBe('bruna\t127.0.0.1\n')
-  expect(logins).toBe('127.0.0.1\tpassword\n127.0.0.1\tcaptcha\n')
-  expect(day.split('\n').map((line) => line.split('\t').slice(0, 2).join(' '))).toEqual([
-    'POST /api/auth/login',
-    'POST /api/permisos',
-    'PUT /api/modulo/:id',
-    'DELETE /api/modulo/:id',
-    'PUT /api/perfil/:id',
-    'DELETE /api/usuario/:id',
-    '',
-  ])
-})
+    // The lines of most answers begin with the time.
+    const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
+    const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
+    const [, grants, administrator, names, profile, deletion, logins, day = ''] = answers
+    expect(grants).toBe('bruna\tPOST\t/api/permisos\nadmin\tPOST\t/api/permisos/guardar-matriz\n')
+    expect(administrator).toBe('bruna\tPUT\t/api/perfil/:id\n')
+    expect(names).toBe(
+      `bruna\t${ventas}\t{"strNombreModulo":["VENTAS","ARRIENDOS"]}\n` +
+        `admin\t${otro}\t{"strNombreModulo":["COMPRAS","VENTAS"]}\n` +
+        `bruna\t${otro}\t{"perfiles":1,"strNombreModulo":["VENTAS",null]}\n`,
+    )
+    expect(profile).toBe(`admin\t${carlos}\n`)
+    expect(deletion).toBe('bruna\t127.0.0.1\n')
+    expect(logins).toBe('127.0.0.1\tpassword\n127.0.0.1\tcaptcha\n')
+    expect(day.split('\n').map((line) => line.split('\t').slice(0, 2).join(' '))).toEqual([
+      'POST /api/auth/login',
+      'POST /api/permisos',
+      'PUT /api/modulo/:id',
+      'DELETE /api/modulo/:id',
+      'PUT /api/perfil/:id',
+      'DELETE /api/usuario/:id',
+      '',
+    ])
+  },
+)

@@ -100,7 +100,7 @@ describe('a log that nobody reads', () => {
     await expect.poll(() => service.lines().at(-1)).toMatchObject({ msg: 'request' })
   })
 
-  it('lets the service answer on after the reader of its output has closed the pipe', async () => {
+  it('lets the service continue to answer requests after the reader of its output has closed the pipe', async () => {
     const service = await startService(env)
     service.child.stdout.destroy()
     for (let n = 0; n < 10; n++) {

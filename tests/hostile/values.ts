@@ -4,7 +4,10 @@ import type { Schema } from './document.js'
 /** Values are generated as JSON texts, which may have `1e400`, repeated keys or garbage. */
 type Json = fc.Arbitrary<string>
 
-/** Ids of the first rows, of rows that a sequence adds (see world.ts), and of no row. */
+/**
+ * Ids of rows that exist before the first request, ids of rows that earlier requests may have added
+ * (see world.ts), and ids that no row has.
+ */
 const ids = fc.oneof(
   { arbitrary: fc.integer({ min: 1, max: 8 }), weight: 9 },
   { arbitrary: fc.integer({ min: 100, max: 103 }), weight: 2 },

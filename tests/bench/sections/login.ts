@@ -27,8 +27,7 @@ export async function login({ data, generator, startServer, ...bench }: Bench): 
   await storm(seconds)
   const results = await alternate(ROUNDS, ['idle', 'storm'] as const, async (name) => {
     const stormed = name === 'storm' ? storm(seconds) : undefined
-    const { times } = await readMaps()
-    const load = await stormed
+    const [{ times }, load] = await Promise.all([readMaps(), stormed])
     return { maps: p99(times), logins: load ? load.answered / load.seconds : Number.NaN }
   })
   await stop()
