@@ -288,7 +288,7 @@ function decode(text: string) {
  * or of the parameter `ssl` of other drivers: `verified` checks the certificate and the host's name
  * in it, `unverified` encrypts without a check, `preferred` encrypts if the server supports it, and
  * `off` does not encrypt. Each value is at least as strict as in PostgreSQL's own clients. An
- * address without `sslmode` means `off`. Returns undefined for an unknown value.
+ * address with neither parameter means `off`. Returns undefined for an unknown value.
  */
 function parseSslMode(sslmode: string | null) {
   switch (sslmode) {

@@ -6,9 +6,10 @@
 -- begin_write.
 --
 -- Returns the ids of two profiles: the profile that has the record now, and the profile that is to
--- have it. Both are locked. A profile that does not exist is left out. If the record did not exist
--- either, another transaction may still add it. So if a later statement finds the record in any
--- other profile, the write must treat the record as unknown.
+-- have it. Both are locked. A profile that does not exist is left out. If the record does not exist
+-- yet, another transaction may still add it to a profile that is not locked. So if a later
+-- statement finds the record in a profile that was not returned, the write must treat the record as
+-- unknown.
 --
 -- Acquires lock_permiso for an existing record, so that nobody moves the record to another profile
 -- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
@@ -46,11 +47,9 @@ begin
     end if;
   end if;
 
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-    if p_permiso is not null then
-      perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
-    end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  if p_permiso is not null then
+    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
   end if;
   return v_write.perfiles;
 end

@@ -32,9 +32,7 @@ begin
     select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   end if;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-  end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   v_exists := v_perfil_anterior is not null;
   if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_exists) then

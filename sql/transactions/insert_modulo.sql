@@ -1,10 +1,11 @@
 -- Adds a module.
 --
 -- Takes {strNombreModulo, semejante}. `semejante` is the name after NFKC normalisation, without
--- format characters, in upper case and trimmed. It is compared with the names of the system
--- modules, so that a limited caller cannot imitate them, for example with fullwidth letters or a
--- zero-width space. Similar letters of another alphabet, such as Cyrillic, are not recognised.
--- `p_actor` is described in begin_write. Returns {data, changes}; `data` is the new module.
+-- control, format and default-ignorable characters, in upper case and trimmed. It is compared with
+-- the names of the system modules, so that a limited caller cannot imitate them, for example with
+-- fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic,
+-- are not recognised. `p_actor` is described in begin_write. Returns {data, changes}; `data` is the
+-- new module.
 --
 -- Acquires lock_nombres_de_modulo, because it adds a module. Then locks the caller with
 -- begin_write.

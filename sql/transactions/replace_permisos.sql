@@ -25,10 +25,8 @@ declare
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-    perform refuse_granting(p_permisos, v_write.limite);
-  end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  perform refuse_granting(p_permisos, v_write.limite);
 
   if v_write.perfiles = '{}' then
     if p_permisos <> '[]' then

@@ -2,6 +2,10 @@
  * The caller in the form in which each write passes it to the database. In the database,
  * begin_write locks the caller's row and checks again whether the caller may write
  * (sql/functions/begin_write.sql).
+ *
+ * Many writes are forbidden if a profile has a permission that the actor's profile lacks. An
+ * administrator's profile counts as one that has such a permission, unless the actor is an
+ * administrator.
  */
 export interface Actor {
   /** The id of the user. */
@@ -25,8 +29,8 @@ export interface Caller extends Actor {
   /** Whether the profile is an administrator's. */
   administrador: boolean
   /**
-   * The version of the permission map of the profile that `config.mapOf` names. Null if the
-   * route has no `mapOf` or the profile does not exist.
+   * The version of the permission map of the profile that `config.mapOf` names. Null if the route
+   * has no `mapOf` or the profile does not exist.
    */
   versionPermisos: string | null
 }

@@ -168,9 +168,9 @@ export interface Sesion {
   /** The version of the user's sessions. */
   ver: number
   /**
-   * Whether the user's profile has the permission of the Lookup. It is false, without a look-up, if
-   * the Lookup names no permission, if the profile is an administrator's, and if the user reads the
-   * map of the own profile.
+   * Whether the user's profile has the permission of the Lookup. False if the Lookup names no
+   * permission. The permission is not read for administrators, nor for users who read the map of
+   * their own profile; the value is false for them, too.
    */
   permitido: boolean
   /**

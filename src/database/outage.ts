@@ -5,8 +5,9 @@ import type { Host } from './socket.js'
  * Returns two functions that log the outages of a pool's database. One line is logged when the
  * database is lost, and one when it serves again, however many connections fail in between.
  *
- * During a failover the pool may always keep at least one connection. Then the line about the loss
- * is not logged, but the line about the service is, because another host serves now.
+ * In a failover it can happen that the pool never loses its last connection. Then the line "the
+ * database is lost" is not logged, but "the database serves again" is, because another host serves
+ * now.
  */
 export function watchOutages(log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   let isLost = false

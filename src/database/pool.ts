@@ -83,7 +83,10 @@ export function openPool(
   let hostIndex = 0
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
-  /** The hosts whose last answer was a refusal for a lasting reason. */
+  /**
+   * The hosts whose last attempt ended in a refusal for a lasting reason. The set is emptied when a
+   * connection opens.
+   */
   const refusing = new Set<Host>()
   /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
   let pause: NodeJS.Timeout | undefined
@@ -175,7 +178,10 @@ export function openPool(
     send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
   }
 
-  /** Called when `connection` is lost without having been cut by this pool. */
+  /**
+   * Called when `connection` is lost, and when `end` closes it. Not called after this pool has cut
+   * it.
+   */
   function onLost(connection: Connection, error: Error) {
     const task = running.find((each) => each.connection === connection)
     if (task && finish(task)) task.reject(error)
@@ -227,7 +233,7 @@ export function openPool(
 
     if (isFinal(error)) refusing.add(host)
     else refusing.delete(host)
-    // No further attempt would succeed, so the statements need not wait for one.
+    // Every host has refused at its last attempt, so the statements do not wait for another one.
     if (isLost && refusing.size === hosts.length) {
       for (const task of [...waiting]) giveUp(task)
     }
@@ -293,8 +299,8 @@ const isOfStatementAlone = (error: unknown) =>
 /**
  * Returns whether the server refused a connection for a lasting reason, such as an unknown
  * database. Two reasons are not lasting: the server has too many connections (class 53), or it is
- * starting up or shutting down (57P). PgBouncer reports with one code that it refuses a setting and
- * that its server is down. This code counts as lasting, so that a replica with unsuitable settings
- * says so at once.
+ * starting up or shutting down (57P). PgBouncer uses the same code for a setting that it refuses
+ * and for a server that is down. This code counts as lasting, so that a replica with unsuitable
+ * settings says so at once.
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

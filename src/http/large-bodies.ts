@@ -31,7 +31,8 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   app.decorateRequest('giveBytesBack', null)
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // No route with a large body has requests whose `sharer` is null.
+    // The empty key is never used: every route that accepts a large body needs a session, and so
+    // has a `sharer`.
     const giveBack = await shares.take(sharer ?? '', bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()

@@ -35,8 +35,7 @@ type Done = HookHandlerDoneFunction
 
 /**
  * Refuses a request with the Failure `busy` if MAX_IN_FLIGHT others are in flight, or if the event
- * loop lags by more than MAX_LOOP_DELAY. The function `refuse` never resolves. It throws the
- * Failure after a delay.
+ * loop lags by more than MAX_LOOP_DELAY.
  */
 export async function limitLoad(app: FastifyInstance) {
   let inFlight = 0

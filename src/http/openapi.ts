@@ -183,6 +183,8 @@ export function documentFailures(route: RouteOptions) {
   const failures = failuresOfRoute(route).map((failure) => {
     return renderFailure(failure, config?.failures)
   })
+  // With 200, the answer to a success gets its description and its example even if no failure has
+  // this status.
   const statuses = new Set([200])
   for (const { status } of failures) statuses.add(status)
 

@@ -23,10 +23,10 @@ export interface Output {
  * the audit log has a line for every write that was answered.
  *
  * A reader that stops reading blocks the process for PATIENCE. From then on lines are kept in
- * memory, up to MAX_UNREAD. At its end, the process waits for the reader for PATIENCE once more.
- * Further lines are dropped, audit lines as well. A line with their number follows when the reader
- * has read everything. If the reader has closed the pipe or the disk is full, all waiting lines are
- * lost and not counted.
+ * memory, up to MAX_UNREAD, and lines beyond that are dropped, audit lines as well. When the reader
+ * has read everything, a line with the number of dropped lines follows. At its end, the process
+ * waits for the reader for PATIENCE once more. If the reader has closed the pipe or the disk is
+ * full, all waiting lines are lost and not counted.
  *
  * The caller must pass `process.stdout` and not the number of its descriptor. Node opens the stream at
  * the first access, and makes a pipe non-blocking then. A write to a blocking pipe would block the

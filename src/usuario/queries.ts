@@ -136,10 +136,10 @@ interface ConImagenAnterior {
  * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
  * ends all sessions of the user.
  *
- * Returns the user, the changes, and the name of the hosted image that a new image replaces.
- * Returns undefined if the id is unknown, because storeWithImagen removes the image in that case.
- * Throws what insertUsuario throws. `forbidden` also means that the user's present profile has a
- * permission that the actor's profile lacks.
+ * Returns the user, the changes, and the name of the hosted image that a new image replaces. If the
+ * id is unknown, returns undefined and not `data: null` as other updates do, because undefined
+ * tells storeWithImagen to remove the uploaded image. Throws what insertUsuario throws. `forbidden`
+ * also means that the user's present profile has a permission that the actor's profile lacks.
  */
 export async function updateUsuario(
   sql: Sql,
