@@ -26,7 +26,8 @@ const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
  */
 const ROUNDS = 8
 
-// With one connection, that connection has carried out each write ROUNDS times.
+// The pool has one connection, so that this connection has carried out each write ROUNDS times
+// before the first column is added.
 const { app, config } = await testApp({ DATABASE_POOL_MAX: '1' })
 const { sql: pool } = app
 const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })

@@ -136,8 +136,8 @@ const keys = (bytes: number, from = 0) => {
 const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.join()}]}`
 
 /**
- * Returns the JSON of `length` matrix entries. Each has an `idModulo`, and `bytes` bytes of other
- * keys. These differ from entry to entry, except `__proto__`.
+ * Returns `length` matrix entries, each as JSON. An entry has an `idModulo` and at most `bytes`
+ * bytes of other keys, which differ from entry to entry, except `__proto__`.
  */
 const entries = (length: number, bytes: number) =>
   Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))

@@ -17,7 +17,7 @@ const CLOUDINARY_SECRET = 'secreto'
 const WRONG_CLOUDINARY_SECRET = 'otra-llave-de-nube'
 /**
  * If the log contains this password, the service has logged it. The server of TEST_DATABASE_URL may
- * have a password that the log contains for another reason, such as `postgres`.
+ * have a password, such as `postgres`, that the log contains for another reason.
  */
 const DATABASE_PASSWORD = 'clave-de-la-base-7319'
 
@@ -412,7 +412,8 @@ describe('a client that disconnects', async () => {
     await received
     // Sessions are looked up in the order of the requests, in at most two statements at a time. So
     // when these three requests have been answered, the session of the PUT above has been found,
-    // too, unless its statement was very slow. Then the service waits for the body of the PUT.
+    // too, unless its statement was very slow. Once that session has been found, the service waits
+    // for the body of the PUT.
     for (let request = 0; request < 3; request += 1) await call('GET', '/api/perfil/list')
     client.destroy()
     await expect.poll(() => ownLines().length).toBeGreaterThan(before)

@@ -196,7 +196,10 @@ function isForgeable(request: FastifyRequest, origins: string[]) {
   return isCrossSite && !isRead && !isTrusted && !bearerToken(request)
 }
 
-/** The usual answers, declared so that the OpenAPI document lists them for routes with `access`. */
+/**
+ * The usual answers, declared so that the OpenAPI document lists them for every route that is not
+ * public.
+ */
 const REFUSALS = {
   unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
   forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),

@@ -3,9 +3,9 @@
  * begin_write locks the caller's row and checks again whether the caller may write
  * (sql/functions/begin_write.sql).
  *
- * Many writes are forbidden if a profile has a permission that the actor's profile lacks. An
- * administrator's profile counts as one that has such a permission, unless the actor is an
- * administrator.
+ * If `enforced` is true, many writes are forbidden if the profile that they change, or the profile
+ * of the user that they write, has a permission that the actor's profile lacks. An administrator's
+ * profile counts as one that has such a permission, unless the actor is an administrator.
  */
 export interface Actor {
   /** The id of the user. */

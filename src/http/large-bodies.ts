@@ -31,8 +31,8 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   app.decorateRequest('giveBytesBack', null)
 
   async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // The empty key is never used: every route that accepts a large body needs a session, and so
-    // has a `sharer`.
+    // The empty key is never used: every route that accepts a large body needs a session, so its
+    // requests have a `sharer`.
     const giveBack = await shares.take(sharer ?? '', bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()
