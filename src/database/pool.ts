@@ -83,11 +83,6 @@ export function openPool(
   let hostIndex = 0
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
-  /**
-   * The hosts whose last attempt ended in a refusal for a lasting reason. The set is emptied when a
-   * connection opens.
-   */
-  const refusing = new Set<Host>()
   /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
   let pause: NodeJS.Timeout | undefined
   let isEnded = false
@@ -214,7 +209,6 @@ export function openPool(
     try {
       const connection = await openConnection(config, host, { hasSettings: true, onLost })
       lastFailure = undefined
-      refusing.clear()
       outage.onServing(host)
       if (isEnded) await connection.end()
       else release(connection)
@@ -231,10 +225,9 @@ export function openPool(
     // Of several attempts that fail at the same host, only the first one moves on to the next host.
     if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
 
-    if (isFinal(error)) refusing.add(host)
-    else refusing.delete(host)
-    // Every host has refused at its last attempt, so the statements do not wait for another one.
-    if (isLost && refusing.size === hosts.length) {
+    // With several hosts, another one may still serve.
+    const isHopeless = hosts.length === 1 && isFinal(error)
+    if (isLost && isHopeless) {
       for (const task of [...waiting]) giveUp(task)
     }
     pause ??= setTimeout(endPause, RETRY_PAUSE)
