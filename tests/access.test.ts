@@ -16,6 +16,7 @@ import {
   type Method,
   SYSTEM_MODULES,
 } from './endpoints.js'
+import { countWaiting } from './hold.js'
 
 /** An id that no row has. */
 const UNKNOWN_ID = 999_999
@@ -463,23 +464,15 @@ describe('races', () => {
 
   it('renames no module that meanwhile gets a permission record', async () => {
     const { libre, debil } = world
-    /** Returns how many sessions of this database wait for a lock. */
-    const countWaiting = async () => {
-      const rows = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      return rows.length
-    }
     let answers: Promise<Answer[]> | undefined
     await sql.begin(async (tx) => {
       // While the test locks the profile, the write of the record waits. The renaming waits for it.
       await tx`select from perfil where id = ${debil} for update`
       const record = call('POST', '/api/permisos', { idPerfil: debil, idModulo: libre })
-      await expect.poll(countWaiting).toBe(1)
+      await expect.poll(() => countWaiting(sql)).toBe(1)
       const rename = attack('PUT', `/api/modulo/${libre}`, { strNombreModulo: `OTRO ${turn}` })
       answers = Promise.all([record, rename])
-      await expect.poll(countWaiting).toBe(2)
+      await expect.poll(() => countWaiting(sql)).toBe(2)
     })
     expect(await answers).toMatchObject([{ status: 200 }, FORBIDDEN])
   })

@@ -372,6 +372,29 @@ it('control characters of names in the changes are escaped', async () => {
   expect(readLog().replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u)
 })
 
+it('the line of a write whose answer cannot be serialized has the target and the changes', async () => {
+  const broken = await testApp()
+  const perfil = await broken.call('POST', '/api/perfil', { strNombrePerfil: 'Antes' })
+  const { id } = perfil.body.data
+  await broken.sql.unsafe(`
+    create or replace function perfil_data(p_perfil perfil) returns jsonb language sql immutable
+    as $$ select jsonb_build_object('id', p_perfil.id, 'strNombrePerfil', p_perfil."strNombrePerfil") $$
+  `)
+  expect(await broken.call('POST', '/api/perfil', { strNombrePerfil: 'Ahora' })).toMatchObject({
+    status: 500,
+  })
+  const lines = broken
+    .readLog()
+    .trim()
+    .split('\n')
+    .map((text): Line => JSON.parse(text))
+  expect(lines.findLast(({ msg }) => msg === 'audit')).toMatchObject({
+    outcome: 'unexpected',
+    target: id + 1,
+    changes: { strNombrePerfil: [null, 'Ahora'] },
+  })
+})
+
 it('LOG_LEVEL=audit logs the audit lines but not the request lines', async () => {
   const quiet = await testApp({ LOG_LEVEL: 'audit' })
   await quiet.call('POST', '/api/modulo', { strNombreModulo: 'VENTAS' })

@@ -18,6 +18,7 @@ import {
   updateUsuario,
 } from '../src/usuario/queries.js'
 import { testApp } from './app.js'
+import { countWaiting } from './hold.js'
 
 const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
 /**
@@ -85,15 +86,6 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
   }
 }
 
-/** Returns how many sessions of this database wait for a lock. */
-async function countWaiting() {
-  const rows = await sql`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
-  `
-  return rows.length
-}
-
 /** Returns `done` when a write succeeds, or else the message of its error. */
 const outcome = (write: Promise<unknown>) =>
   write.then(
@@ -112,7 +104,7 @@ it('carries out every write that is in flight while a column is added to each ta
       const column = tx(`nueva_${name}`)
       for (const table of TABLES) await tx`alter table ${tx(table)} add column ${column} text`
       result = outcome(write())
-      while ((await countWaiting()) === 0) await sleep(5)
+      while ((await countWaiting(sql)) === 0) await sleep(5)
     })
     expect({ name, result: await result }).toEqual({ name, result: 'done' })
   }

@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { BUSY } from './answers.js'
 import { testApp } from './app.js'
 import { handleEvents, receiveRequests } from './events.js'
+import { countWaiting } from './hold.js'
 import { addSessions } from './sessions.js'
 
 const POOL_MAX = 4
@@ -81,16 +82,7 @@ async function settle() {
 const countConnections = promisify(app.server.getConnections.bind(app.server))
 
 /** Waits until `count` sessions of the database wait for a lock. */
-const expectWaiting = (count: number) =>
-  expect
-    .poll(async () => {
-      const rows = await app.sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      return rows.length
-    })
-    .toBe(count)
+const expectWaiting = (count: number) => expect.poll(() => countWaiting(service.sql)).toBe(count)
 
 const isPending = async (answer: Promise<unknown>) =>
   Promise.race([answer.then(() => false), sleep(200, true)])

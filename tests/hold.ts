@@ -27,6 +27,18 @@ export async function holdStatements(
   await statements
 }
 
+/**
+ * Returns how many sessions of this database wait for a lock. `sql` must not be a transaction,
+ * because a transaction sees pg_stat_activity as it was at its first look.
+ */
+export async function countWaiting(sql: postgres.Sql) {
+  const rows = await sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return rows.length
+}
+
 /** Makes the pool open `size` connections, which are idle afterwards. */
 export function openConnections(pool: Pool, direct: postgres.Sql, size: number) {
   return holdStatements(pool, direct, size, async () => {

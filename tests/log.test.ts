@@ -8,6 +8,7 @@ import { startImageHost } from '../src/dev/imagenes.js'
 import { type AnswerWithHeaders, FORBIDDEN } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
+import { countWaiting } from './hold.js'
 
 const PASSWORD = 'contraseña-buena-de-ana'
 const BAD_PASSWORD = 'contraseña-mala'
@@ -380,13 +381,7 @@ describe('a client that disconnects', async () => {
       await tx`lock table usuario in exclusive mode`
       const client = connect(Number(port), '127.0.0.1')
       client.write(begin(body.length) + body)
-      // This query uses `sql` and not `tx`, because a transaction sees pg_stat_activity as it was
-      // at its first look.
-      const waiting = () => sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0)
+      await expect.poll(() => countWaiting(sql)).toBeGreaterThan(0)
       const [server] = connections
       client.destroy()
       await expect.poll(() => server?.destroyed).toBe(true)

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
+import { countWaiting } from './hold.js'
 
 // A write first checks whether the caller may change a row, and then changes it. These tests create the
 // row between the check and the change: the write must behave as if the row did not exist. The attacker
@@ -332,17 +333,8 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
     await tx`select from usuario where id = ${id} for update`
     const logout = () => call('POST', '/api/auth/logout', undefined, { token })
     answers = Promise.all([logout(), logout()])
-    while ((await countWaiting()) < 2) await sleep(5)
+    while ((await countWaiting(holder)) < 2) await sleep(5)
   })
   const statuses = (await answers)?.map(({ status }) => status)
   expect(statuses?.toSorted()).toEqual([200, 401])
 })
-
-/** Returns how many sessions of this database wait for a lock. */
-async function countWaiting() {
-  const rows = await holder`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
-  `
-  return rows.length
-}

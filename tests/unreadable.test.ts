@@ -7,6 +7,7 @@ import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { type AnswerWithHeaders, statusFailure } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
+import { countWaiting } from './hold.js'
 
 const { app, config, adminToken, readLog } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -100,13 +101,7 @@ describe('bytes that are not a valid HTTP request', () => {
       await tx`lock table modulo`
       const client = open(LIST + LIST)
       const received = text(client)
-      // This query uses `sql` and not `tx`, because a transaction sees pg_stat_activity as it was
-      // at its first look.
-      const waiting = () => sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0)
+      await expect.poll(() => countWaiting(sql)).toBeGreaterThan(0)
       for (let piece = 0; piece < 20; piece++) {
         client.write(GARBAGE)
         await sleep(5)

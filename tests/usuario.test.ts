@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { type Method, usuario } from './endpoints.js'
+import { countWaiting } from './hold.js'
 
 const { call, login, readLog, sql } = await testApp()
 
@@ -136,18 +137,11 @@ describe('writes that change a phone number at the same time', () => {
   it('do not wait for each other when they change different users', async () => {
     const cerrado = await create('cerrado')
     const abierto = await create('abierto')
-    const countWaiting = async () => {
-      const rows = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      return rows.length
-    }
     let waiting: Promise<unknown> | undefined
     await sql.begin(async (tx) => {
       await tx`select from usuario where id = ${cerrado.id} for update`
       waiting = phone(cerrado, '1')
-      await expect.poll(countWaiting).toBe(1)
+      await expect.poll(() => countWaiting(sql)).toBe(1)
       expect(await phone(abierto, '2')).toMatchObject({ status: 200 })
     })
     expect(await waiting).toMatchObject({ status: 200 })

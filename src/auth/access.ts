@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
-import { Failure, statusFailure } from '../http/failures.js'
+import { Failure, USUAL } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
 import type { Caller } from './caller.js'
 import { bearerToken } from './plugin.js'
@@ -196,13 +196,10 @@ function isForgeable(request: FastifyRequest, origins: string[]) {
   return isCrossSite && !isRead && !isTrusted && !bearerToken(request)
 }
 
-/**
- * The usual answers, declared so that the OpenAPI document lists them for every route that is not
- * public.
- */
+/** Every route that is not public declares these failures, so that the OpenAPI document lists them. */
 const REFUSALS = {
-  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
-  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
+  unauthenticated: USUAL.unauthenticated,
+  forbidden: USUAL.forbidden,
 }
 
 /**

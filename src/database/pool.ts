@@ -293,7 +293,7 @@ const isOfStatementAlone = (error: unknown) =>
  * Returns whether the server refused a connection for a lasting reason, such as an unknown
  * database. Two reasons are not lasting: the server has too many connections (class 53), or it is
  * starting up or shutting down (57P). PgBouncer uses the same code for a setting that it refuses
- * and for a server that is down. This code counts as lasting, so that a replica with unsuitable
- * settings says so at once.
+ * and for a server that is down. This code counts as lasting, so that a replica with one host and
+ * unsuitable settings says so at once.
  */
 const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

@@ -65,7 +65,9 @@ async function start() {
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(orStartAnew)
   await checkPort().catch(withHint(PORT_HINT))
-  const images = await startImages(dir).catch(withHint(PORT_HINT))
+  // The addresses of images are stored in the database, so the image host must have the same port at
+  // every start.
+  const images = await startImageHost({ dir, port: PORT + 1 }).catch(withHint(PORT_HINT))
   closing.push(images.close)
 
   const captcha = await startCaptcha()
@@ -130,15 +132,6 @@ async function checkPort() {
   }
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
-}
-
-/**
- * Starts the image host on the port after the service's. Throws if that port is taken. The
- * addresses of images are stored in the database, so the image host must have the same port at
- * every start.
- */
-async function startImages(dir: string) {
-  return startImageHost({ dir, port: PORT + 1 })
 }
 
 /** Starts the service in a process of its own, as in production. Resolves when it is ready. */

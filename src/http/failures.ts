@@ -120,7 +120,7 @@ const messageOrTexts = (text: string | readonly string[]) =>
   typeof text === 'string' ? { message: text } : { texts: text }
 
 /** The answer to each kind of failure on a route that declares no other answer. */
-const USUAL: Record<WithOwnText, AnswerWithTexts> &
+export const USUAL: Record<WithOwnText, AnswerWithTexts> &
   Record<WithEitherText | WithRouteText, AnswerWithMessage> = {
   invalid: statusFailure(400),
   malformed: statusFailure(400),
