@@ -201,6 +201,24 @@ describe('rule 1: permission records', () => {
     })
   })
 
+  it.each(FLAGS)('answers 403 when %s is all that the caller’s profile lacks', async (flag) => {
+    const { propio, debil, nomina, yo } = world
+    const others = FLAGS.filter((other) => other !== flag)
+    await grant(propio, nomina, ...others)
+    const matriz = (flags: Flag[]) => {
+      const entry = Object.fromEntries(flags.map((name) => [name, true]))
+      return { idPerfil: debil, permisos: [{ idModulo: nomina, ...entry }] }
+    }
+    const url = '/api/permisos/guardar-matriz'
+    await expectRefused('POST', url, matriz([flag]))
+    expect((await attack('POST', url, matriz(others))).status).toBe(200)
+
+    await sql`delete from permisos_perfil where "idPerfil" = ${debil}`
+    await grant(debil, nomina, flag)
+    await expectRefused('POST', url, matriz([]))
+    await expectRefused('PUT', `/api/usuario/${yo}`, editado(debil))
+  })
+
   it('answers 403 when the profile to be written holds more than the caller’s', async () => {
     const { fuerte, administrador, debil, ventas, nomina } = world
     const suyo = await grant(fuerte, ventas, 'bitConsulta')
@@ -307,6 +325,14 @@ describe('rule 2: users', () => {
     await expectRefused('DELETE', url)
   })
 
+  it('answers 403 before it looks at the email, the name and the profile in the body', async () => {
+    const taken = { strCorreo: ADMIN.strCorreo, strNombreUsuario: ADMIN.strNombreUsuario }
+    await expectRefused('POST', '/api/usuario', { ...nuevo(world.fuerte), ...taken })
+    await expectRefused('PUT', `/api/usuario/${world.yo}`, editado(world.fuerte, taken))
+    await expectRefused('PUT', `/api/usuario/${world.victima}`, editado(world.propio, taken))
+    await expectRefused('PUT', `/api/usuario/${world.victima}`, editado(999_999))
+  })
+
   it('hashes no password and uploads no image when it answers 403', async () => {
     const hash = vi.spyOn(app.passwords, 'hash')
     const uploads = service.images.uploads.length
@@ -354,6 +380,12 @@ describe('rule 4: names of modules', () => {
     const rename = { strNombreModulo: `OTRO ${turn}` }
     await expectRefused('PUT', `/api/modulo/${await moduloId('PERMISOS')}`, rename)
     await expectRefused('PUT', `/api/modulo/${world.ventas}`, rename)
+    const taken = { strNombreModulo: `NOMINA ${turn}` }
+    await expectRefused('PUT', `/api/modulo/${world.ventas}`, taken)
+
+    const id = await moduloId('USUARIO')
+    await sql`delete from permisos_perfil where "idModulo" = ${id}`
+    await expectRefused('PUT', `/api/modulo/${id}`, rename)
   })
 
   it.each([

@@ -483,8 +483,11 @@ const CONTRACT = {
     },
     rules: [
       rule(
-        'answers for a missing id before it answers for an invalid flag',
-        [{ idPerfil: undefined, bitAgregar: 'x' }],
+        'answers for a missing id before it answers for an invalid field',
+        [
+          { idPerfil: undefined, bitAgregar: 'x' },
+          { idPerfil: 'dos', idModulo: undefined },
+        ],
         NO_IDS,
       ),
       rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),

@@ -116,6 +116,14 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   })
 })
 
+it('GET /api/perfil/list is ordered by id, and not by name', async () => {
+  await sql`insert into perfil ("strNombrePerfil") values ('Zeta'), ('Alfa')`
+  const { data } = await get('/api/perfil/list')
+  const ids: number[] = data.map((perfil: { id: number }) => perfil.id)
+  expect(ids).toEqual(ids.toSorted((a, b) => a - b))
+  await sql`delete from perfil where "strNombrePerfil" in ('Zeta', 'Alfa')`
+})
+
 describe('POST and DELETE /api/perfil', () => {
   const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
     return withoutHeaders(await call(method, path, body))
