@@ -214,6 +214,7 @@ it('limits the login attempts of one address per minute, and ignores X-Forwarded
     const { headers: answered, ...answer } = await from('192.0.2.1', headers)
     expect(answer).toEqual(TOO_MANY)
     expect(answered['retry-after']).toMatch(/^[1-9]\d*$/)
+    expect(Number(answered['retry-after'])).toBeLessThanOrEqual(60)
   }
   expect(limited.captcha.requests.length).toBe(verified + 3)
   expect(await from('192.0.2.2')).toMatchObject(WRONG_PASSWORD)
@@ -231,6 +232,24 @@ it('counts login attempts by the forwarded address behind a trusted proxy', asyn
   // The proxy appends the real address. The client itself can send any addresses before it.
   for (let n = 0; n < 3; n++) expect(await from(`10.2.2.${n}, 10.9.9.9`)).toBe(400)
   expect(await from('10.2.2.3, 10.9.9.9')).toBe(429)
+})
+
+it('ignores the forwarded address from a proxy outside TRUST_PROXY', async () => {
+  const { app } = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: '10.0.0.0/8' })
+  const from = async (remoteAddress: string, forwarded: string) => {
+    const response = await app.inject({
+      method: 'POST',
+      url: '/api/auth/login',
+      payload: {},
+      remoteAddress,
+      headers: { 'x-forwarded-for': forwarded },
+    })
+    return response.statusCode
+  }
+  // testApp has logged the administrator in from another address.
+  for (let n = 0; n < 3; n++) expect(await from('192.0.2.1', `198.51.100.${n}`)).toBe(400)
+  expect(await from('192.0.2.1', '198.51.100.3')).toBe(429)
+  for (let n = 0; n < 4; n++) expect(await from('10.1.2.3', `198.51.100.${n}`)).toBe(400)
 })
 
 it('limits an address even after 5,000 other addresses', { timeout: 120_000 }, async () => {
