@@ -13,6 +13,7 @@
 -- - `modulo`, `accion`: the permission that the endpoint needs. Both are JSON null if the endpoint
 --   needs only a session.
 -- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client.
+-- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
 -- Returns two values:
 -- - `perfiles`: the ids from `p_perfiles` for which a profile exists. These profiles are locked.
@@ -27,8 +28,11 @@
 -- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after
 -- that, by a statement of its own (see README.md).
 --
+-- Until the transaction ends, the audit names this caller, with the name and the profile that the caller
+-- has now.
+--
 -- Raises LL401 if the session has ended, or if the user is inactive or deleted. Raises LL403 if the
--- caller's profile lacks the permission.
+-- caller's profile lacks the permission (see refuse).
 create or replace function begin_write(
   p_perfiles integer[],
   p_actor jsonb,
@@ -39,9 +43,17 @@ language plpgsql
 as $$
 declare
   v_propio integer;
+  v_quien jsonb;
   v_locked record;
 begin
-  select "idPerfil" into v_propio
+  select
+    "idPerfil",
+    p_actor || jsonb_build_object(
+      'nombre', "strNombreUsuario",
+      'idPerfil', "idPerfil",
+      'perfil', (select "strNombrePerfil" from perfil where perfil.id = "idPerfil")
+    )
+  into v_propio, v_quien
   from usuario
   where id = (p_actor ->> 'id')::integer
     and "idEstadoUsuario"
@@ -50,6 +62,7 @@ begin
   if not found then
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
+  perform set_config('llavero.actor', v_quien::text, true);
 
   v_locked := lock_perfiles(v_propio, p_perfiles);
   perfiles := v_locked.perfiles;
@@ -69,7 +82,10 @@ begin
       and "strNombreModulo" = p_actor ->> 'modulo'
       and has_flag(permisos_perfil, p_actor ->> 'accion')
   ) then
-    perform refuse();
+    perform refuse(jsonb_build_object(
+      'modulo', p_actor -> 'modulo',
+      'accion', p_actor -> 'accion'
+    ));
   end if;
 end
 $$;

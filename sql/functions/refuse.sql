@@ -1,9 +1,15 @@
 -- Raises LL403, which means that the caller may not do this write. PostgreSQL then rolls back the
 -- transaction.
-create or replace function refuse() returns void
+--
+-- Takes what the caller lacks, which becomes the `detail` of the error:
+-- - {modulo, accion}: this permission. If the write concerns a profile that holds it, `perfil` is the id
+--   of that profile.
+-- - {administrador: true}: an administrator's profile. If the write concerns an administrator's
+--   profile, `perfil` is the id of that profile.
+create or replace function refuse(p_needs jsonb) returns void
 language plpgsql
 as $$
 begin
-  raise exception using errcode = 'LL403', message = 'not allowed';
+  raise exception using errcode = 'LL403', message = 'not allowed', detail = p_needs;
 end
 $$;

@@ -15,7 +15,7 @@ begin
   foreach v_id in array p_perfiles loop
     continue when v_id = p_limite;
     if exists (select from beyond(v_id, p_limite)) then
-      perform refuse();
+      perform refuse(lacking(v_id, p_limite));
     end if;
   end loop;
 end

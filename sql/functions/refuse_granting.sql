@@ -12,22 +12,26 @@
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$
+declare
+  v_needs jsonb;
 begin
   if p_limite is null then
     return;
   end if;
-  if exists (
-    select
-    from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
-    left join lateral (
-      select *
-      from permisos_perfil
-      where "idPerfil" = p_limite and "idModulo" = permiso."idModulo"
-      limit 1
-    ) as propio on true
-    where grants_more(permiso, propio::permisos_perfil)
-  ) then
-    perform refuse();
+  select jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
+  into v_needs
+  from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+  left join lateral (
+    select *
+    from permisos_perfil
+    where "idPerfil" = p_limite and "idModulo" = permiso."idModulo"
+    limit 1
+  ) as propio on true
+  left join modulo on modulo.id = permiso."idModulo"
+  where grants_more(permiso, propio::permisos_perfil)
+  limit 1;
+  if found then
+    perform refuse(v_needs);
   end if;
 end
 $$;

@@ -2,7 +2,7 @@
 -- changes nothing.
 --
 -- Takes the id of the module. `p_actor` is described in begin_write. Returns {deleted: false} for a
--- system module. Otherwise returns {deleted: true, changes}, also for an unknown id.
+-- system module. Otherwise returns {deleted: true}, also for an unknown id.
 --
 -- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks the
 -- module's row, and with begin_write every profile that has a record for the module.
@@ -20,7 +20,7 @@ begin
   select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
   if not found then
     perform begin_write('{}', p_actor);
-    return jsonb_build_object('deleted', true, 'changes', '{}'::jsonb);
+    return '{"deleted": true}';
   end if;
 
   v_write := begin_write(
@@ -30,13 +30,9 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if is_modulo_de_sistema(v_nombre) then
-    return jsonb_build_object('deleted', false);
+    return '{"deleted": false}';
   end if;
   delete from modulo where id = p_id;
-  return jsonb_build_object(
-    'deleted', true,
-    'changes', modulo_changes(v_nombre, null)
-      || jsonb_build_object('perfiles', cardinality(v_write.perfiles))
-  );
+  return '{"deleted": true}';
 end
 $$;

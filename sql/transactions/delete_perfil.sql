@@ -1,7 +1,7 @@
 -- Removes a profile and all of its permission records. An unknown id changes nothing.
 --
--- Takes the id of the profile. `p_actor` is described in begin_write. Returns {changes}. Locks the
--- profile with begin_write.
+-- Takes the id of the profile. `p_actor` is described in begin_write. Returns {}. Locks the profile with
+-- begin_write.
 --
 -- Raises what begin_write raises. Raises LL403 if the profile holds more than the caller's profile,
 -- and a foreign-key violation if users have the profile.
@@ -10,14 +10,13 @@ language plpgsql
 as $$
 declare
   v_write record;
-  v_antes jsonb;
 begin
   v_write := begin_write(array[p_id], p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if p_id = any(v_write.perfiles) then
-    delete from perfil where id = p_id returning perfil_data(perfil) into v_antes;
+    delete from perfil where id = p_id;
   end if;
-  return jsonb_build_object('changes', perfil_changes(v_antes, null));
+  return '{}';
 end
 $$;

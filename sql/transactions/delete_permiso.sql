@@ -1,6 +1,6 @@
 -- Removes one permission record. An unknown id changes nothing.
 --
--- Takes the id of the record. `p_actor` is described in begin_write. Returns {changes}.
+-- Takes the id of the record. `p_actor` is described in begin_write. Returns {}.
 --
 -- Acquires the locks of begin_write_permiso, and raises what that function raises.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
@@ -8,12 +8,9 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[];
-  v_changes jsonb;
 begin
   v_perfiles := begin_write_permiso(p_id, null, p_actor);
-  delete from permisos_perfil
-  where id = p_id and "idPerfil" = any(v_perfiles)
-  returning permiso_changes(permisos_perfil, null) into v_changes;
-  return jsonb_build_object('changes', coalesce(v_changes, '[]'));
+  delete from permisos_perfil where id = p_id and "idPerfil" = any(v_perfiles);
+  return '{}';
 end
 $$;

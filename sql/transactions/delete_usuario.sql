@@ -1,7 +1,7 @@
 -- Removes a user. An unknown id changes nothing.
 --
--- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior,
--- changes}. `imagenAnterior` is the name of the hosted image that the user had, or null.
+-- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior}.
+-- `imagenAnterior` is the name of the hosted image that the user had, or null.
 --
 -- Acquires lock_usuarios, because it removes a user. Also acquires the locks of
 -- begin_write_usuario, and raises what that function raises.
@@ -9,18 +9,14 @@ create or replace function delete_usuario(p_id integer, p_actor jsonb) returns j
 language plpgsql
 as $$
 declare
-  v_antes jsonb;
   v_anterior text;
 begin
   perform lock_usuarios();
   if begin_write_usuario(p_id, null, p_actor) then
     delete from usuario
     where id = p_id
-    returning usuario_data(usuario), "imagenPublicId" into v_antes, v_anterior;
+    returning "imagenPublicId" into v_anterior;
   end if;
-  return jsonb_build_object(
-    'imagenAnterior', v_anterior,
-    'changes', usuario_changes(v_antes, null)
-  );
+  return jsonb_build_object('imagenAnterior', v_anterior);
 end
 $$;

@@ -4,8 +4,8 @@
 -- control, format and default-ignorable characters, in upper case and trimmed. It is compared with
 -- the names of the system modules, so that a limited caller cannot imitate them, for example with
 -- fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic,
--- are not recognised. `p_actor` is described in begin_write. Returns {data, changes}; `data` is the
--- new module.
+-- are not recognised. `p_actor` is described in begin_write. Returns {data}; `data` is the new
+-- module.
 --
 -- Acquires lock_nombres_de_modulo, because it adds a module. Then locks the caller with
 -- begin_write.
@@ -22,7 +22,7 @@ begin
   perform lock_nombres_de_modulo();
   v_write := begin_write('{}', p_actor);
   if v_write.limite is not null and is_modulo_de_sistema(p_modulo ->> 'semejante') then
-    perform refuse();
+    perform refuse('{"administrador": true}');
   end if;
 
   insert into modulo ("strNombreModulo")
@@ -30,9 +30,6 @@ begin
   returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
   into v_data;
 
-  return jsonb_build_object(
-    'data', v_data,
-    'changes', modulo_changes(null, v_data ->> 'strNombreModulo')
-  );
+  return jsonb_build_object('data', v_data);
 end
 $$;

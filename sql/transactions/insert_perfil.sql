@@ -2,7 +2,7 @@
 -- all flags.
 --
 -- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. `p_actor` is
--- described in begin_write. Returns {data, changes}; `data` is the new profile.
+-- described in begin_write. Returns {data}; `data` is the new profile.
 --
 -- Acquires share_modulos, because it may write permission records. Then locks the caller with
 -- begin_write.
@@ -21,7 +21,7 @@ begin
   perform share_modulos();
   v_write := begin_write('{}', p_actor);
   if v_administrador and v_write.limite is not null then
-    perform refuse();
+    perform refuse('{"administrador": true}');
   end if;
 
   insert into perfil ("strNombrePerfil", "bitAdministrador")
@@ -31,6 +31,6 @@ begin
   if v_administrador then
     perform grant_all_modulos(v_id);
   end if;
-  return jsonb_build_object('data', v_data, 'changes', perfil_changes(null, v_data));
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -1,7 +1,7 @@
 -- Adds one permission record.
 --
 -- Takes {idPerfil, idModulo, …flags}; a missing flag is false. `p_actor` is described in
--- begin_write. Returns {data, changes}; `data` is the new record.
+-- begin_write. Returns {data}; `data` is the new record.
 --
 -- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
 -- unique violation if the profile has a record for the module already.
@@ -10,7 +10,6 @@ language plpgsql
 as $$
 declare
   v_data jsonb;
-  v_changes jsonb;
 begin
   perform begin_write_permiso(null, p_permiso, p_actor);
 
@@ -25,8 +24,7 @@ begin
     coalesce("bitEliminar", false),
     coalesce("bitDetalle", false)
   from jsonb_populate_record(null::permisos_perfil, p_permiso)
-  returning permiso_data(permisos_perfil), permiso_changes(null, permisos_perfil)
-  into v_data, v_changes;
-  return jsonb_build_object('data', v_data, 'changes', v_changes);
+  returning permiso_data(permisos_perfil) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -2,8 +2,8 @@
 --
 -- Takes {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
 -- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and
--- a missing `idEstadoUsuario` is true. `p_actor` is described in begin_write. Returns {data,
--- changes}; `data` is the new user.
+-- a missing `idEstadoUsuario` is true. `p_actor` is described in begin_write. Returns {data};
+-- `data` is the new user.
 --
 -- Acquires lock_usuarios, because it adds a user. Also acquires the locks of begin_write_usuario,
 -- and raises what that function raises. Also raises a unique violation if another user has the name
@@ -39,6 +39,6 @@ begin
     "imagenPublicId"
   from jsonb_populate_record(null::usuario, p_usuario)
   returning usuario_data(usuario) into v_data;
-  return jsonb_build_object('data', v_data, 'changes', usuario_changes(null, v_data));
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -2,7 +2,9 @@
 -- and there are no new records, it changes nothing.
 --
 -- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
--- flag is false. `p_actor` is described in begin_write. Returns {changes}.
+-- flag is false. Takes in `p_versiones` the versions of the profile's records that the caller expects
+-- to replace, or null if any version may be replaced. `p_actor` is described in begin_write. Returns
+-- {version}: the version of the new records, or null if the profile is unknown.
 --
 -- Acquires share_modulos, so that no module is renamed or deleted meanwhile. Then locks the profile
 -- with begin_write. So two replacements at the same time follow one another, and the result is the
@@ -11,28 +13,41 @@
 -- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
 -- 2. LL403 if a new record grants more than the caller's profile holds;
--- 3. a foreign-key violation for an unknown profile, if there are new records;
--- 4. a foreign-key violation for an unknown module, or for a module that is named twice.
-create or replace function replace_permisos(p_id_perfil integer, p_permisos jsonb, p_actor jsonb)
-returns jsonb
+-- 3. LL412 if the profile's records have none of the expected versions;
+-- 4. a foreign-key violation for an unknown profile, if there are new records;
+-- 5. a foreign-key violation for an unknown module, or for a module that is named twice.
+create or replace function replace_permisos(
+  p_id_perfil integer,
+  p_permisos jsonb,
+  p_versiones jsonb,
+  p_actor jsonb
+) returns jsonb
 language plpgsql
 as $$
 declare
   v_write record;
+  v_version text;
   v_permisos permisos_perfil[];
   v_antes permisos_perfil[];
-  v_ahora permisos_perfil[];
+  v_despues permisos_perfil[];
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   perform refuse_granting(p_permisos, v_write.limite);
 
+  if v_write.perfiles <> '{}' then
+    select "versionPermisos" into v_version from perfil where id = p_id_perfil;
+  end if;
+  if not coalesce(p_versiones ? v_version, p_versiones is null) then
+    raise exception using errcode = 'LL412', message = 'other version';
+  end if;
+
   if v_write.perfiles = '{}' then
     if p_permisos <> '[]' then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
-    return jsonb_build_object('changes', '[]'::jsonb);
+    return '{"version": null}';
   end if;
 
   v_permisos := array(
@@ -49,6 +64,7 @@ begin
 
   perform renew_plans(cardinality(v_permisos));
 
+  perform set_config('llavero.matriz', 'true', true);
   with borrados as (
     delete from permisos_perfil
     where "idPerfil" = p_id_perfil
@@ -77,8 +93,11 @@ begin
     from unnest(v_permisos)
     returning permisos_perfil as permiso
   )
-  select array_agg(permiso) into v_ahora from nuevos;
+  select array_agg(permiso) into v_despues from nuevos;
+  perform set_config('llavero.matriz', 'false', true);
+  perform audit_matriz(p_id_perfil, v_antes, v_despues);
 
-  return jsonb_build_object('changes', permisos_changes(v_antes, v_ahora));
+  select "versionPermisos" into v_version from perfil where id = p_id_perfil;
+  return jsonb_build_object('version', v_version);
 end
 $$;

@@ -1,7 +1,7 @@
 -- Renames a module. An unknown id changes nothing.
 --
 -- Takes the id of the module, and a record as insert_modulo does. `p_actor` is described in
--- begin_write. Returns {data, changes}; `data` is the module, or null if the id is unknown.
+-- begin_write. Returns {data}; `data` is the module, or null if the id is unknown.
 --
 -- Acquires lock_nombres_de_modulo and lock_modulos, because it renames a module. With lock_modulos,
 -- no profile gets a record for the module meanwhile. Then locks the module's row, and with
@@ -26,7 +26,7 @@ begin
   select "strNombreModulo" into v_antes from modulo where id = p_id for update;
   if not found then
     perform begin_write('{}', p_actor);
-    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
+    return '{"data": null}';
   end if;
 
   -- If a profile has a record for the module, its permission map contains the module's name. A
@@ -40,7 +40,7 @@ begin
     or is_modulo_de_sistema(p_modulo ->> 'semejante')
     or v_write.perfiles <> '{}'
   ) then
-    perform refuse();
+    perform refuse('{"administrador": true}');
   end if;
 
   update modulo
@@ -49,6 +49,6 @@ begin
   returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
   into v_data;
 
-  return jsonb_build_object('data', v_data, 'changes', modulo_changes(v_antes, v_ahora));
+  return jsonb_build_object('data', v_data);
 end
 $$;

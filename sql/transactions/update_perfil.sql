@@ -4,32 +4,37 @@
 -- administrator's has no records afterwards.
 --
 -- Takes the id of the profile, and {strNombrePerfil, bitAdministrador}. `p_actor` is described in
--- begin_write. Returns {data, changes}; `data` is the profile, or null if the id is unknown.
+-- begin_write. Returns {data}; `data` is the profile, or null if the id is unknown.
 --
 -- Acquires share_modulos, because it may write permission records. Then locks the profile with
 -- begin_write.
 --
 -- Raises what begin_write raises. If begin_write returns a limit, raises LL403 when the
--- administrator flag changes.
+-- administrator flag changes, and when the name of a profile changes that holds more than the caller's
+-- profile.
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
   v_administrador boolean := (p_perfil ->> 'bitAdministrador')::boolean;
-  v_antes jsonb;
+  v_nombre text := p_perfil ->> 'strNombrePerfil';
+  v_antes perfil;
   v_write record;
   v_data jsonb;
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id], p_actor);
   if v_write.perfiles = '{}' then
-    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
+    return '{"data": null}';
   end if;
 
-  select perfil_data(perfil) into v_antes from perfil where id = p_id;
-  if (v_antes ->> 'bitAdministrador')::boolean <> v_administrador then
+  select * into v_antes from perfil where id = p_id;
+  if v_antes."strNombrePerfil" <> v_nombre then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+  end if;
+  if v_antes."bitAdministrador" <> v_administrador then
     if v_write.limite is not null then
-      perform refuse();
+      perform refuse('{"administrador": true}');
     end if;
     delete from permisos_perfil where "idPerfil" = p_id;
     if v_administrador then
@@ -39,10 +44,10 @@ begin
 
   update perfil
   set
-    "strNombrePerfil" = p_perfil ->> 'strNombrePerfil',
+    "strNombrePerfil" = v_nombre,
     "bitAdministrador" = v_administrador
   where id = p_id
   returning perfil_data(perfil) into v_data;
-  return jsonb_build_object('data', v_data, 'changes', perfil_changes(v_antes, v_data));
+  return jsonb_build_object('data', v_data);
 end
 $$;

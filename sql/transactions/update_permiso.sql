@@ -2,7 +2,7 @@
 -- unknown id changes nothing.
 --
 -- Takes the id of the record, and a record as insert_permiso does. `p_actor` is described in
--- begin_write. Returns {data, changes}; `data` is the record, or null if the id is unknown.
+-- begin_write. Returns {data}; `data` is the record, or null if the id is unknown.
 --
 -- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
 -- unique violation if the profile has another record for the module.
@@ -13,17 +13,9 @@ as $$
 declare
   v_perfiles integer[];
   v_nuevo permisos_perfil := jsonb_populate_record(null::permisos_perfil, p_permiso);
-  v_antes permisos_perfil;
-  v_ahora permisos_perfil;
+  v_data jsonb;
 begin
   v_perfiles := begin_write_permiso(p_id, p_permiso, p_actor);
-  select * into v_antes
-  from permisos_perfil
-  where id = p_id and "idPerfil" = any(v_perfiles);
-  if not found then
-    return jsonb_build_object('data', null, 'changes', '[]'::jsonb);
-  end if;
-
   update permisos_perfil
   set
     "idPerfil" = v_nuevo."idPerfil",
@@ -33,11 +25,8 @@ begin
     "bitConsulta" = coalesce(v_nuevo."bitConsulta", false),
     "bitEliminar" = coalesce(v_nuevo."bitEliminar", false),
     "bitDetalle" = coalesce(v_nuevo."bitDetalle", false)
-  where id = p_id
-  returning * into v_ahora;
-  return jsonb_build_object(
-    'data', permiso_data(v_ahora),
-    'changes', permiso_changes(v_antes, v_ahora)
-  );
+  where id = p_id and "idPerfil" = any(v_perfiles)
+  returning permiso_data(permisos_perfil) into v_data;
+  return jsonb_build_object('data', v_data);
 end
 $$;

@@ -1,10 +1,11 @@
 -- Overwrites a user. An unknown id changes nothing. If the password or the image is missing, the
--- stored one stays. A new password ends all sessions of the user.
+-- stored one stays. A new password and a deactivation end all sessions of the user, by the trigger
+-- end_sesiones.
 --
 -- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
 -- `p_actor` is described in begin_write.
 --
--- Returns {data, imagenAnterior, changes}. `data` is the user, or null if the id is unknown.
+-- Returns {data, imagenAnterior}. `data` is the user, or null if the id is unknown.
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
@@ -32,7 +33,6 @@ declare
       and "idPerfil" = (p_usuario ->> 'idPerfil')::integer
       and "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean
   );
-  v_antes jsonb;
   v_anterior text;
   v_data jsonb;
 begin
@@ -43,7 +43,7 @@ begin
   end if;
 
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
-    return jsonb_build_object('data', null, 'changes', '{}'::jsonb);
+    return '{"data": null}';
   end if;
   if not v_is_shared then
     perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
@@ -57,19 +57,16 @@ begin
     "strNumeroCelular" = nuevo."strNumeroCelular",
     "idEstadoUsuario" = nuevo."idEstadoUsuario",
     "strPwd" = coalesce(nuevo."strPwd", usuario."strPwd"),
-    "versionSesion" = usuario."versionSesion" + (nuevo."strPwd" is not null)::integer,
     "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
     "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
   from
     jsonb_populate_record(null::usuario, p_usuario) as nuevo,
     usuario as antes
   where usuario.id = p_id and antes.id = p_id
-  returning usuario_data(antes), antes."imagenPublicId", usuario_data(usuario)
-  into v_antes, v_anterior, v_data;
+  returning antes."imagenPublicId", usuario_data(usuario) into v_anterior, v_data;
   return jsonb_build_object(
     'data', v_data,
-    'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end,
-    'changes', usuario_changes(v_antes, v_data)
+    'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end
   );
 end
 $$;

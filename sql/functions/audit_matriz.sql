@@ -1,0 +1,38 @@
+-- Records the replacement of all permission records of a profile with one row of the audit.
+--
+-- Takes the records before and after the replacement. The row contains only the records that differ: the
+-- records of a module before and after it, if their flags are not the same. Since every record has a new
+-- id, `despues` also contains `ids`: the ids of all records of the profile, in the order of `idModulo`.
+create or replace function audit_matriz(
+  p_id_perfil integer,
+  p_antes permisos_perfil[],
+  p_despues permisos_perfil[]
+) returns void
+language plpgsql
+as $$
+declare
+  v_none constant jsonb := '{"permisos": []}';
+  v_antes permisos_perfil[];
+  v_despues permisos_perfil[];
+  v_audited record;
+begin
+  select array_agg(antes), array_agg(despues)
+  into v_antes, v_despues
+  from unnest(p_antes) as antes
+  full join unnest(p_despues) as despues using ("idModulo")
+  where grants_more(antes, despues) or grants_more(despues, antes)
+    or antes."idPerfil" is null or despues."idPerfil" is null;
+
+  select * into v_audited from audited_permisos(v_antes, v_despues);
+  perform audit(
+    'update',
+    'permisos',
+    p_id_perfil,
+    audited_name('perfil', p_id_perfil),
+    coalesce(v_audited.antes, v_none),
+    coalesce(v_audited.despues, v_none) || jsonb_build_object(
+      'ids', array(select id from unnest(p_despues) order by "idModulo")
+    )
+  );
+end
+$$;

@@ -1,0 +1,435 @@
+-- The audit: one row for each change of a record, written in the transaction of the change. Triggers
+-- write the rows, so changes by `psql` and by replicas of an older release have rows, too.
+create table auditoria (
+  id bigint generated always as identity constraint auditoria_pk primary key,
+  -- When the change was made, by the clock of the database.
+  fecha timestamptz not null default clock_timestamp(),
+  -- Who made the change: the user, and the profile that the user had at that time. If the change did
+  -- not come from a user of the service, "strNombreUsuario" is the user of the database, and the other
+  -- columns are null.
+  "idUsuario" integer,
+  "strNombreUsuario" text not null,
+  "idPerfil" integer,
+  "strNombrePerfil" text,
+  -- The client's address, and the request's id (the header `x-request-id`).
+  ip text,
+  "idPeticion" text,
+  -- What was done: insert, update, delete, login, logout, password or restore.
+  accion text not null,
+  -- The kind of record: usuario, perfil, modulo, permisos or auditoria.
+  entidad text not null,
+  -- The id of the record. For `permisos` it is the id of the profile that has the permissions.
+  "idEntidad" integer,
+  -- The name that the record had before the change. For `permisos` it is the name of the profile.
+  nombre text,
+  -- The record before and after the change. For an update, only the fields that differ.
+  antes jsonb,
+  despues jsonb
+);
+
+-- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in each of them.
+create index auditoria_fecha on auditoria (fecha, id);
+create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
+create index auditoria_entidad on auditoria (entidad, fecha, id);
+create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
+
+-- Adds a row to the audit. The setting `llavero.actor` describes who makes the change. begin_write sets
+-- it for the rest of the transaction.
+create function audit(
+  p_accion text,
+  p_entidad text,
+  p_id integer,
+  p_nombre text,
+  p_antes jsonb,
+  p_despues jsonb
+) returns void
+language plpgsql
+as $$
+declare
+  v_actor jsonb := nullif(current_setting('llavero.actor', true), '');
+begin
+  insert into auditoria (
+    "idUsuario",
+    "strNombreUsuario",
+    "idPerfil",
+    "strNombrePerfil",
+    ip,
+    "idPeticion",
+    accion,
+    entidad,
+    "idEntidad",
+    nombre,
+    antes,
+    despues
+  )
+  values (
+    (v_actor ->> 'id')::integer,
+    coalesce(v_actor ->> 'nombre', session_user),
+    (v_actor ->> 'idPerfil')::integer,
+    v_actor ->> 'perfil',
+    v_actor ->> 'ip',
+    v_actor ->> 'idPeticion',
+    p_accion,
+    p_entidad,
+    p_id,
+    p_nombre,
+    p_antes,
+    p_despues
+  );
+end
+$$;
+
+-- Returns the name of a profile or a module. If the record has just been deleted, as in the cascade of
+-- a foreign key, returns the name that the audit has recorded last.
+create function audited_name(p_entidad text, p_id integer) returns text
+language plpgsql stable
+as $$
+declare
+  v_nombre text;
+begin
+  if p_entidad = 'perfil' then
+    select "strNombrePerfil" into v_nombre from perfil where id = p_id;
+  else
+    select "strNombreModulo" into v_nombre from modulo where id = p_id;
+  end if;
+  if found then
+    return v_nombre;
+  end if;
+
+  select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo') into v_nombre
+  from auditoria
+  where entidad = p_entidad
+    and "idEntidad" = p_id
+    and despues ?| array['strNombrePerfil', 'strNombreModulo']
+  order by fecha desc, id desc
+  limit 1;
+  return v_nombre;
+end
+$$;
+
+-- Records the change of one user, profile or module. Takes the name of the table, and the row before
+-- and after the change. A row that does not exist is null.
+--
+-- The hash of a password is replaced by ***. `versionPermisos` and `numPermisos` of a profile are
+-- derived from its permission records, so a change of them alone is not recorded. A change of the
+-- password alone has the action `password`. If only the version of the sessions is raised, the action
+-- is `logout`.
+create function audit_record(p_entidad text, p_antes jsonb, p_despues jsonb) returns void
+language plpgsql
+as $$
+declare
+  v_record jsonb := coalesce(p_antes, p_despues);
+  v_derived constant text[] := '{versionPermisos,numPermisos}';
+  v_antes jsonb := p_antes - v_derived;
+  v_despues jsonb := p_despues - v_derived;
+  v_accion text := case when p_antes is null then 'insert' else 'delete' end;
+begin
+  if p_antes is not null and p_despues is not null then
+    select
+      coalesce(jsonb_object_agg(key, v_antes -> key), '{}'),
+      coalesce(jsonb_object_agg(key, value), '{}')
+    into v_antes, v_despues
+    from jsonb_each(v_despues)
+    where value <> v_antes -> key;
+
+    if v_despues = '{}' and p_antes -> 'versionPermisos' <> p_despues -> 'versionPermisos' then
+      return;
+    end if;
+    v_accion := case
+      when v_despues ? 'strPwd' and v_despues - '{strPwd,versionSesion}'::text[] = '{}' then 'password'
+      when v_despues ? 'versionSesion' and v_despues - 'versionSesion' = '{}' then 'logout'
+      else 'update'
+    end;
+  end if;
+
+  perform audit(
+    v_accion,
+    p_entidad,
+    (v_record ->> 'id')::integer,
+    coalesce(
+      v_record ->> 'strNombreUsuario',
+      v_record ->> 'strNombrePerfil',
+      v_record ->> 'strNombreModulo'
+    ),
+    audited_fields(v_antes),
+    audited_fields(v_despues)
+  );
+end
+$$;
+
+-- Returns the fields of a record as the audit contains them: without the hash of the password, and with
+-- the name of a user's profile.
+create function audited_fields(p_fields jsonb) returns jsonb
+language plpgsql stable
+as $$
+begin
+  if p_fields ? 'strPwd' then
+    p_fields := p_fields || '{"strPwd": "***"}';
+  end if;
+  if p_fields ? 'idPerfil' then
+    p_fields := p_fields || jsonb_build_object(
+      'nombrePerfil', audited_name('perfil', (p_fields ->> 'idPerfil')::integer)
+    );
+  end if;
+  return p_fields;
+end
+$$;
+
+-- Records the permission records that a statement has inserted, updated or deleted, with one row of the
+-- audit for each profile. Takes the records before and after the statement. Null counts as none.
+create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
+language plpgsql
+as $$
+begin
+  perform audit(
+    case
+      when antes is null then 'insert'
+      when despues is null then 'delete'
+      else 'update'
+    end,
+    'permisos',
+    id_perfil,
+    audited_name('perfil', id_perfil),
+    antes,
+    despues
+  )
+  from audited_permisos(p_antes, p_despues)
+  order by id_perfil;
+end
+$$;
+
+-- Takes permission records before and after a change. Returns a row for each of their profiles, with the
+-- records as the audit contains them: {permisos: [{id, idModulo, nombreModulo, …flags}]}. `antes` or
+-- `despues` is null if the profile has no such record.
+create function audited_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[])
+returns table (id_perfil integer, antes jsonb, despues jsonb)
+language plpgsql stable
+as $$
+begin
+  return query
+  select
+    "idPerfil",
+    case when bool_or(es_anterior) then json_build_object(
+      'permisos', json_agg(contenido order by "idModulo") filter (where es_anterior)
+    )::jsonb end,
+    case when bool_or(not es_anterior) then json_build_object(
+      'permisos', json_agg(contenido order by "idModulo") filter (where not es_anterior)
+    )::jsonb end
+  from (
+    select true as es_anterior, * from unnest(p_antes)
+    union all
+    select false, * from unnest(p_despues)
+  ) as permiso
+  left join modulo on modulo.id = "idModulo"
+  cross join lateral json_build_object(
+    'id', permiso.id,
+    'idModulo', "idModulo",
+    'nombreModulo', coalesce("strNombreModulo", audited_name('modulo', "idModulo")),
+    'bitAgregar', "bitAgregar",
+    'bitEditar', "bitEditar",
+    'bitConsulta', "bitConsulta",
+    'bitEliminar', "bitEliminar",
+    'bitDetalle', "bitDetalle"
+  ) as contenido
+  where "idPerfil" is not null
+  group by "idPerfil";
+end
+$$;
+
+-- The triggers. A trigger function with `security definer` writes the audit for every user of the
+-- database who may change a record, also if that user may not write the audit itself.
+create function audit_inserted() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_record(tg_table_name, null, to_jsonb(nuevos)) from nuevos order by id;
+  return null;
+end
+$$;
+
+create function audit_updated() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
+  from viejos
+  full join nuevos using (id)
+  order by id;
+  return null;
+end
+$$;
+
+create function audit_deleted() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_record(tg_table_name, to_jsonb(viejos), null) from viejos order by id;
+  return null;
+end
+$$;
+
+create function audit_permisos_inserted() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_permisos(null, array(select row(nuevos.*)::permisos_perfil from nuevos));
+  return null;
+end
+$$;
+
+create function audit_permisos_updated() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_permisos(
+    array(select row(viejos.*)::permisos_perfil from viejos),
+    array(select row(nuevos.*)::permisos_perfil from nuevos)
+  );
+  return null;
+end
+$$;
+
+create function audit_permisos_deleted() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  perform audit_permisos(array(select row(viejos.*)::permisos_perfil from viejos), null);
+  return null;
+end
+$$;
+
+-- Records all rows of a table as deleted, before `truncate` removes them.
+create function audit_truncated() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  if tg_table_name = 'permisos_perfil' then
+    perform audit_permisos(
+      array(select permisos_perfil from permisos_perfil where "idPerfil" = perfil.id), null
+    )
+    from perfil;
+  else
+    execute format(
+      'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
+      tg_table_name
+    );
+  end if;
+  return null;
+end
+$$;
+
+do $$
+declare
+  v_tabla text;
+begin
+  foreach v_tabla in array array['usuario', 'perfil', 'modulo'] loop
+    execute format('
+      create trigger audit_inserted after insert on %1$I
+        referencing new table as nuevos
+        for each statement execute function audit_inserted();
+      create trigger audit_updated after update on %1$I
+        referencing old table as viejos new table as nuevos
+        for each statement execute function audit_updated();
+      create trigger audit_deleted after delete on %1$I
+        referencing old table as viejos
+        for each statement execute function audit_deleted();
+      create trigger audit_truncated before truncate on %1$I
+        for each statement execute function audit_truncated();
+    ', v_tabla);
+  end loop;
+end
+$$;
+
+-- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
+-- sets `llavero.matriz` meanwhile.
+create trigger audit_inserted after insert on permisos_perfil
+  referencing new table as nuevos
+  for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
+  execute function audit_permisos_inserted();
+create trigger audit_updated after update on permisos_perfil
+  referencing old table as viejos new table as nuevos
+  for each statement execute function audit_permisos_updated();
+create trigger audit_deleted after delete on permisos_perfil
+  referencing old table as viejos
+  for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
+  execute function audit_permisos_deleted();
+create trigger audit_truncated before truncate on permisos_perfil
+  for each statement execute function audit_truncated();
+
+-- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them. The trigger
+-- recognises that function in the call stack, which nobody can set.
+create function protect_auditoria() returns trigger
+language plpgsql
+as $$
+declare
+  v_stack text;
+begin
+  get diagnostics v_stack = pg_context;
+  if tg_op = 'DELETE' and v_stack like '%function delete_auditoria(timestamp with time zone)%' then
+    return null;
+  end if;
+  raise insufficient_privilege using
+    message = 'the audit cannot be changed',
+    hint = 'delete_auditoria(before) removes the rows that are no longer needed';
+end
+$$;
+
+create trigger protect_auditoria before update or delete or truncate on auditoria
+  for each statement execute function protect_auditoria();
+
+-- A deactivation and a new password end all sessions of a user, whoever writes them.
+create function end_sesiones_of_usuario() returns trigger
+language plpgsql
+as $$
+begin
+  new."versionSesion" := old."versionSesion" + 1;
+  return new;
+end
+$$;
+
+create trigger end_sesiones before update on usuario
+  for each row
+  when (
+    old."strPwd" <> new."strPwd"
+    or old."idEstadoUsuario" and not new."idEstadoUsuario"
+  )
+  execute function end_sesiones_of_usuario();
+
+-- The records that exist already. With these rows, the audit alone suffices to restore the tables.
+select audit_record('modulo', null, to_jsonb(modulo)) from modulo order by id;
+select audit_record('perfil', null, to_jsonb(perfil)) from perfil order by id;
+select audit_record('usuario', null, to_jsonb(usuario)) from usuario order by id;
+select audit_permisos(
+  null,
+  array(select permisos_perfil from permisos_perfil where "idPerfil" = perfil.id)
+)
+from perfil
+order by id;
+
+-- Functions that only replicas of release 0.1.0 call.
+drop function if exists
+  begin_write(jsonb, integer[]),
+  begin_write_permiso(jsonb, integer, jsonb),
+  begin_write_usuario(jsonb, integer, integer),
+  held_by(integer),
+  lock_perfiles(integer[], integer),
+  may_reach(integer, integer),
+  refuse_beyond(jsonb, integer[]),
+  refuse_granting(jsonb, jsonb),
+  ensure_administrador(text, text, text);
+do $$
+declare
+  v_function regprocedure;
+begin
+  for v_function in
+    select oid
+    from pg_proc
+    where pg_function_is_visible(oid)
+      and proname ~ '^(insert|update|delete|replace)_'
+      and proargtypes[0] = 'jsonb'::regtype
+      and prorettype <> 'jsonb'::regtype
+  loop
+    execute format('drop function %s', v_function);
+  end loop;
+end
+$$;

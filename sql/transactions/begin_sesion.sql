@@ -1,0 +1,32 @@
+-- Begins a session of a user who has logged in.
+--
+-- Takes the id of the user, and the hash with which the service has compared the password. Takes
+-- {ip, idPeticion} of the request for the audit. Returns {ver}: the version of the user's sessions for
+-- the token. Returns {ver: null} if the user has been deactivated or deleted since the comparison, or
+-- has another password now.
+--
+-- Locks the user's row with `for share`, so that nobody deactivates the user meanwhile.
+create or replace function begin_sesion(p_id integer, p_hash text, p_actor jsonb) returns jsonb
+language plpgsql
+as $$
+declare
+  v_usuario record;
+begin
+  select
+    usuario.id,
+    "strNombreUsuario" as nombre,
+    "idPerfil",
+    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil") as perfil,
+    "versionSesion" as ver
+  into v_usuario
+  from usuario
+  where usuario.id = p_id and "strPwd" = p_hash and "idEstadoUsuario"
+  for share;
+
+  if found then
+    perform set_config('llavero.actor', (to_jsonb(v_usuario) || p_actor)::text, true);
+    perform audit('login', 'usuario', v_usuario.id, v_usuario.nombre, null, null);
+  end if;
+  return jsonb_build_object('ver', v_usuario.ver);
+end
+$$;

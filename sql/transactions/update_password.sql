@@ -1,0 +1,21 @@
+-- Gives the caller a new password. The trigger end_sesiones ends all sessions of the caller.
+--
+-- Takes the hash of the new password. `p_actor` is described in begin_write. Returns {ver}: the new
+-- version of the caller's sessions.
+--
+-- Locks the caller's row with `for no key update` before it calls begin_write, for the same reason as
+-- end_sesiones. Raises what begin_write raises.
+create or replace function update_password(p_hash text, p_actor jsonb) returns jsonb
+language plpgsql
+as $$
+declare
+  v_id integer := (p_actor ->> 'id')::integer;
+  v_version integer;
+begin
+  perform from usuario where id = v_id for no key update;
+  perform begin_write('{}', p_actor);
+
+  update usuario set "strPwd" = p_hash where id = v_id returning "versionSesion" into v_version;
+  return jsonb_build_object('ver', v_version);
+end
+$$;
