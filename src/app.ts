@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import auditoriaRoutes from './auditoria/routes.js'
 import { guardRoutes, identifyCallers } from './auth/access.js'
-import { auditWrites } from './auth/audit.js'
 import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
 import { type Passwords, startPasswords } from './auth/password.js'
 import authPlugin from './auth/plugin.js'
+import { reportRefusals } from './auth/refusal.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
@@ -50,6 +51,7 @@ const ABOUT = {
     { name: 'perfil', description: 'Perfiles' },
     { name: 'modulo', description: 'Módulos' },
     { name: 'permisos', description: 'La matriz de permisos' },
+    { name: 'auditoria', description: 'Quién hizo qué cambio' },
   ],
   examples: EXAMPLES,
 }
@@ -168,7 +170,7 @@ export async function buildApp(
     limitLargeBodies(api, imageLimit)
     answerAfterBody(api)
     guardRoutes(api, config)
-    auditWrites(api)
+    reportRefusals(api)
     api.addHook('onRoute', documentFailures)
     api.register(authRoutes, {
       prefix: '/api/auth',
@@ -181,6 +183,7 @@ export async function buildApp(
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
     api.register(permisosRoutes, { prefix: '/api/permisos' })
+    api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()
   return app

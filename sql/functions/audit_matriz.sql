@@ -20,8 +20,9 @@ begin
   into v_antes, v_despues
   from unnest(p_antes) as antes
   full join unnest(p_despues) as despues using ("idModulo")
-  where grants_more(antes, despues) or grants_more(despues, antes)
-    or antes."idPerfil" is null or despues."idPerfil" is null;
+  where antes."idPerfil" is null
+    or despues."idPerfil" is null
+    or coalesce(flag_beyond(antes, despues), flag_beyond(despues, antes)) is not null;
 
   select * into v_audited from audited_permisos(v_antes, v_despues);
   perform audit(

@@ -1,31 +1,40 @@
 -- Takes the ids of two profiles. Returns what `p_propio` lacks of what `p_id_perfil` holds, in the form
--- that refuse takes: an administrator's profile, or the permission for the module with the lowest id.
--- Returns null if `p_propio` lacks nothing. Whether it lacks anything is decided by beyond.
+-- that refuse takes: an administrator's profile, or else the permission for the module with the lowest
+-- id. Returns null if `p_propio` lacks nothing, and if `p_propio` is null, which stands for a caller
+-- without a limit.
 --
--- Acquires no locks.
+-- Acquires no locks. A write has locked both profiles before it calls this function.
+--
+-- The aggregate reads all records of the profile `p_id_perfil`. With `limit 1` instead, PostgreSQL would
+-- expect to find a matching record early. If the table has no statistics, it would then scan the whole
+-- table.
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
 language plpgsql stable
 as $$
 declare
-  v_needs jsonb;
+  v_needs jsonb[];
 begin
+  if p_propio is null or p_id_perfil = p_propio then
+    return null;
+  end if;
   if exists (select from perfil where id = p_id_perfil and "bitAdministrador") then
     return jsonb_build_object('administrador', true, 'perfil', p_id_perfil);
   end if;
 
-  select jsonb_build_object(
-    'modulo', "strNombreModulo",
-    'accion', flag_beyond(suyo, propio),
-    'perfil', p_id_perfil
+  select array_agg(
+    jsonb_build_object(
+      'modulo', "strNombreModulo",
+      'accion', flag_beyond(suyo, propio),
+      'perfil', p_id_perfil
+    )
+    order by suyo."idModulo"
   )
   into v_needs
   from permisos_perfil as suyo
   join modulo on modulo.id = suyo."idModulo"
   left join permisos_perfil as propio
     on propio."idPerfil" = p_propio and propio."idModulo" = suyo."idModulo"
-  where suyo."idPerfil" = p_id_perfil and grants_more(suyo, propio)
-  order by suyo."idModulo"
-  limit 1;
-  return v_needs;
+  where suyo."idPerfil" = p_id_perfil and flag_beyond(suyo, propio) is not null;
+  return v_needs[1];
 end
 $$;

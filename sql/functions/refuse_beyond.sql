@@ -8,14 +8,12 @@ language plpgsql
 as $$
 declare
   v_id integer;
+  v_needs jsonb;
 begin
-  if p_limite is null then
-    return;
-  end if;
   foreach v_id in array p_perfiles loop
-    continue when v_id = p_limite;
-    if exists (select from beyond(v_id, p_limite)) then
-      perform refuse(lacking(v_id, p_limite));
+    v_needs := lacking(v_id, p_limite);
+    if v_needs is not null then
+      perform refuse(v_needs);
     end if;
   end loop;
 end

@@ -1,6 +1,7 @@
 -- Takes the permission records that are to be written, as a JSON array of {idModulo, …flags}, and
 -- the id of the profile that limits the write (`limite` of begin_write). Raises LL403 if one of the
--- records grants something that the limiting profile does not hold. If `p_limite` is null, the
+-- records grants something that the limiting profile does not hold. The error names the first of these
+-- permissions, or an administrator's profile if it is for an unknown module. If `p_limite` is null, the
 -- write has no limit, and nothing is raised.
 --
 -- Acquires no locks, because begin_write has locked the limiting profile before.
@@ -18,7 +19,10 @@ begin
   if p_limite is null then
     return;
   end if;
-  select jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
+  select case
+    when modulo.id is null then '{"administrador": true}'
+    else jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
+  end
   into v_needs
   from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
   left join lateral (
@@ -28,7 +32,7 @@ begin
     limit 1
   ) as propio on true
   left join modulo on modulo.id = permiso."idModulo"
-  where grants_more(permiso, propio::permisos_perfil)
+  where flag_beyond(permiso, propio::permisos_perfil) is not null
   limit 1;
   if found then
     perform refuse(v_needs);

@@ -32,14 +32,8 @@ begin
   if v_antes."strNombrePerfil" <> v_nombre then
     perform refuse_beyond(v_write.perfiles, v_write.limite);
   end if;
-  if v_antes."bitAdministrador" <> v_administrador then
-    if v_write.limite is not null then
-      perform refuse('{"administrador": true}');
-    end if;
-    delete from permisos_perfil where "idPerfil" = p_id;
-    if v_administrador then
-      perform grant_all_modulos(p_id);
-    end if;
+  if v_antes."bitAdministrador" <> v_administrador and v_write.limite is not null then
+    perform refuse('{"administrador": true}');
   end if;
 
   update perfil
@@ -48,6 +42,13 @@ begin
     "bitAdministrador" = v_administrador
   where id = p_id
   returning perfil_data(perfil) into v_data;
+
+  if v_antes."bitAdministrador" <> v_administrador then
+    delete from permisos_perfil where "idPerfil" = p_id;
+    if v_administrador then
+      perform grant_all_modulos(p_id);
+    end if;
+  end if;
   return jsonb_build_object('data', v_data);
 end
 $$;

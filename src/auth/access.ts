@@ -24,13 +24,17 @@ export type Access =
   | 'public'
   /** Any session. */
   | 'session'
+  /** A session of an administrator's profile. */
+  | 'administrador'
   /** A session of a profile that has this permission. */
-  | {
-      modulo: ModuloDeSistema
-      accion: Accion
-      /** If the path names the caller's own record of this kind, any session is enough. */
-      unlessOwn?: keyof typeof OWN
-    }
+  | Permission
+
+interface Permission {
+  modulo: ModuloDeSistema
+  accion: Accion
+  /** If the path names the caller's own record of this kind, any session is enough. */
+  unlessOwn?: keyof typeof OWN
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -101,14 +105,19 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
     if (access === undefined || access === 'public') return
     const sesion = await findSesionOf(request, access)
     if (!sesion) throw new Failure('unauthenticated')
-    const permission = permissionOf(access)
-    request.caller = callerOf(sesion, { ...permission, enforced: isEnforced })
+    request.caller = {
+      ...sesion,
+      ...permissionOf(access),
+      enforced: isEnforced,
+      ip: request.clientIp,
+      idPeticion: request.id,
+    }
 
     if (isForgeable(request, config.CORS_ORIGIN)) {
       throw forbidden({ origin: 'CORS_ORIGIN' })
     }
     if (isEnforced && !isAllowed(request, access, sesion)) {
-      throw forbidden(permission)
+      throw typeof access === 'string' ? forbidden() : forbidden(neededBy(access))
     }
   })
 
@@ -133,26 +142,10 @@ const NO_PERMISSION = { modulo: null, accion: null }
 
 /** Returns the permission that a route needs. Both of its keys are null if the route needs none. */
 function permissionOf(access: Access) {
-  if (typeof access === 'string') return NO_PERMISSION
-  const { modulo, accion } = access
-  return { modulo, accion }
+  return typeof access === 'string' ? NO_PERMISSION : neededBy(access)
 }
 
-type Needs = Pick<Caller, 'modulo' | 'accion' | 'enforced'>
-
-/** Returns the caller of an endpoint: the user of the session, and what the endpoint needs. */
-function callerOf(sesion: Sesion, needs: Needs): Caller {
-  return {
-    id: sesion.id,
-    ver: sesion.ver,
-    nombre: sesion.nombre,
-    idPerfil: sesion.idPerfil,
-    perfil: sesion.perfil,
-    administrador: sesion.administrador,
-    versionPermisos: sesion.versionPermisos,
-    ...needs,
-  }
-}
+const neededBy = ({ modulo, accion }: Permission) => ({ modulo, accion })
 
 /**
  * Returns the id in the path parameter that `config.mapOf` names. Returns null if the route has
@@ -174,8 +167,9 @@ function pathNumber(request: FastifyRequest, name: string) {
 
 /** Returns whether the session has what the route needs. */
 function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
-  if (typeof access === 'string') return true
-  if (sesion.administrador || sesion.permitido) return true
+  if (access === 'session' || sesion.administrador) return true
+  if (typeof access === 'string') return false
+  if (sesion.permitido) return true
   if (!access.unlessOwn) return false
   const { param, ownId } = OWN[access.unlessOwn]
   return pathNumber(request, param) === ownId(sesion)
@@ -231,6 +225,7 @@ function securityOf(access: Access) {
   const session = { bearer: [] }
   if (access === 'public') return []
   if (access === 'session') return [session]
+  if (access === 'administrador') return [{ bearer: ['administrador'] }]
   const permission = { bearer: [`${access.modulo}:${access.accion}`] }
   return access.unlessOwn ? [permission, session] : [permission]
 }
@@ -239,6 +234,7 @@ function securityOf(access: Access) {
 function describeAccess(access: Access) {
   if (access === 'public') return 'No necesita sesión.'
   if (access === 'session') return 'Necesita una sesión.'
+  if (access === 'administrador') return 'Necesita un perfil de administrador.'
   const { modulo, accion, unlessOwn } = access
   const exception = unlessOwn ? `, salvo para el ${unlessOwn} propio` : ''
   return `Necesita ${modulo} ${accion}${exception}.`

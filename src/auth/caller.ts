@@ -10,13 +10,17 @@
 export interface Actor {
   /** The id of the user. */
   id: number
-  /** The version of the user's sessions. A logout or a new password raises it. */
+  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
   ver: number
   /** The permission that the endpoint needs. Both are null if any session is enough. */
   modulo: string | null
   accion: string | null
   /** Whether the service checks permissions. It is false with AUTHORIZATION=client. */
   enforced: boolean
+  /** The client's address, for the audit. */
+  ip: string
+  /** The id of the request, for the audit. */
+  idPeticion: string
 }
 
 /** The caller of a request, with the data that the database has for the user. */

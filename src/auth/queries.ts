@@ -18,14 +18,50 @@ export async function findCredenciales(sql: Sql, nombre: string) {
       "strCorreo",
       "strNumeroCelular",
       "idEstadoUsuario",
-      "imagenUrl",
-      "versionSesion"
+      "imagenUrl"
     from usuario
     where require_primary()
       and fold_case("strNombreUsuario") = fold_case(${nombre})
       and "strNombreUsuario" = ${nombre}
   `
   return usuario
+}
+
+/** Finds the hash of the actor's password. Returns undefined if the user has been deleted. */
+export async function findHash(sql: Sql, { id }: Actor): Promise<string | undefined> {
+  const [usuario] = await sql<{ strPwd: string }[]>`
+    select "strPwd"
+    from usuario
+    where require_primary() and id = ${id}
+  `
+  return usuario?.strPwd
+}
+
+/**
+ * Begins a session of the user with this id, if the user is still active and `hash` is still the hash
+ * of the user's password. Returns the version of the user's sessions, or null if that is not so.
+ */
+export async function beginSesion(
+  sql: Sql,
+  { id, strPwd: hash }: Credenciales,
+  client: Pick<Actor, 'ip' | 'idPeticion'>,
+): Promise<number | null> {
+  const [row] = await sql<[{ ver: number | null }]>`
+    select (begin_sesion(${id}, ${hash}, ${sql.json(client)}) -> 'ver')::integer as ver
+  `
+  return row.ver
+}
+
+/**
+ * Gives the actor a new password, of which `hash` is the hash, and ends all sessions of the actor.
+ * Returns the version of the actor's sessions from now on. Throws the Failure `unauthenticated` if the
+ * actor's session has ended already.
+ */
+export async function updatePassword(sql: Sql, actor: Actor, hash: string): Promise<number> {
+  const [row] = await sql<[{ ver: number }]>`
+    select (update_password(${hash}, ${sql.json(actor)}) -> 'ver')::integer as ver
+  `.catch(onRefusal)
+  return row.ver
 }
 
 /**

@@ -1,56 +1,110 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isPostgresError } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
+import type { Accion } from './schemas.js'
 
-/** The reasons for which a login is refused. */
-export type LoginReason =
-  /** The captcha service has rejected the captcha token, or the token is missing or malformed. */
-  | 'captcha'
-  /** The name or the password is missing. */
-  | 'missing'
-  /** No user has the name. */
-  | 'unknown'
-  /** The user is inactive. */
-  | 'inactive'
-  /** The password is wrong. */
-  | 'password'
-
-/** The details of a failure that only the audit line contains, and not the answer. */
-export interface FailureDetails {
+/** What a caller lacks. */
+export type Needs =
   /**
-   * What would have sufficed for the request: the permission that the caller lacks, an
-   * administrator's profile, or an origin that CORS_ORIGIN lists.
+   * A permission. If the caller's profile must hold it because another profile does, `perfil` is the id
+   * of that profile.
    */
-  needs?: object
-  /** Why a login was refused. */
+  | { modulo: string; accion: Accion; perfil?: number }
+  /**
+   * An administrator's profile. `perfil` is the id of the administrator's profile that the write
+   * concerns, if there is one.
+   */
+  | { administrador: true; perfil?: number }
+  /** An origin that CORS_ORIGIN lists. */
+  | { origin: 'CORS_ORIGIN' }
+
+/** Why the password of an existing user was refused. */
+export type LoginReason = 'inactive' | 'password'
+
+/** What the log says about a refused request, and the body of the answer does not. */
+export interface Refusal {
+  needs?: Needs
   reason?: LoginReason
-  /** In a login, the id of the user who has the name in the body. */
-  target?: number
+  /** In a login, the user who has the name in the body. */
+  who?: { id: number; nombre: string }
 }
 
-/** A Failure with details for the audit line, which the client does not see. */
-export class AuditedFailure extends Failure {
+/** A Failure that is logged with the level `audit`, because it is known who was refused. */
+export class RefusedFailure extends Failure {
   constructor(
-    readonly details: FailureDetails,
+    readonly refusal: Refusal,
     ...failure: ConstructorParameters<typeof Failure>
   ) {
     super(...failure)
   }
 }
 
-/**
- * Returns the Failure `forbidden`. The audit line contains `needs` (see FailureDetails). By
- * default, this is an administrator's profile.
- */
-export const forbidden = (needs: object = { administrador: true }) =>
-  new AuditedFailure({ needs }, 'forbidden')
+/** Returns the Failure `forbidden`. By default, the caller needs an administrator's profile. */
+export const forbidden = (needs: Needs = { administrador: true }) =>
+  new RefusedFailure({ needs }, 'forbidden')
 
 /**
- * A function for the `.catch()` of a write. Throws the Failure `forbidden` for the SQLSTATE LL403,
- * and `unauthenticated` for LL401 (sql/README.md). Rethrows every other error.
+ * A function for the `.catch()` of a write. Throws the Failure for each SQLSTATE of the service's own
+ * (sql/README.md): `unauthenticated` for LL401, `forbidden` for LL403, and `changed` for LL412.
+ * Rethrows every other error.
  */
 export function onRefusal(error: unknown): never {
   if (!isPostgresError(error)) throw error
-  if (error.code === 'LL403') throw forbidden()
   if (error.code === 'LL401') throw new Failure('unauthenticated')
+  if (error.code === 'LL403') throw forbidden(error.detail && JSON.parse(error.detail))
+  if (error.code === 'LL412') throw new Failure('changed')
   throw error
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Returns the id of the record that the route writes, if the path does not contain the id. */
+    target?(request: FastifyRequest): unknown
+  }
+}
+
+/**
+ * Adds a hook that describes each RefusedFailure for the log, and what is lacking in the header
+ * `x-needs`.
+ */
+export function reportRefusals(app: FastifyInstance) {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    const { failure } = request
+    if (!(failure instanceof RefusedFailure)) return done()
+
+    const { who = callerOf(request), needs, reason } = failure.refusal
+    if (needs) reply.header('x-needs', describeNeeds(needs))
+    request.logAs = {
+      level: 'audit',
+      msg: 'refused',
+      who,
+      route: request.routeOptions.url,
+      target: targetOf(request),
+      reason,
+      needs,
+    }
+    done()
+  })
+}
+
+/** Returns the caller as the log contains the caller. */
+function callerOf({ caller }: FastifyRequest) {
+  const { id, nombre, idPerfil, perfil } = caller
+  return { id, nombre, idPerfil, perfil }
+}
+
+/** Returns the id of the record that a request writes. Returns null if it is unknown. */
+function targetOf(request: FastifyRequest) {
+  // The first parameter in the path is the id of the record.
+  const [pathId] = Object.values(request.params as object)
+  return pathId ? Number(pathId) : (request.routeOptions.config.target?.(request) ?? null)
+}
+
+/**
+ * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, `administrador`, or
+ * `CORS_ORIGIN`. The module's name is percent-encoded, because a header contains only ASCII.
+ */
+function describeNeeds(needs: Needs) {
+  if ('modulo' in needs) return `${encodeURIComponent(needs.modulo)}:${needs.accion}`
+  return 'administrador' in needs ? 'administrador' : needs.origin
 }

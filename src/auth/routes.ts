@@ -1,18 +1,26 @@
 import rateLimit from '@fastify/rate-limit'
+import type { onRequestAsyncHookHandler } from 'fastify'
 import { textConstraints, violatedConstraint } from '../http/constraints.js'
 import { Confirmation } from '../http/envelopes.js'
-import { Failure, statusFailure } from '../http/failures.js'
+import { Failure, statusFailure, USUAL } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import type { Client } from './password.js'
 import { COOKIE } from './plugin.js'
-import { endSesiones, findCredenciales } from './queries.js'
-import { AuditedFailure } from './refusal.js'
+import {
+  beginSesion,
+  endSesiones,
+  findCredenciales,
+  findHash,
+  updatePassword,
+} from './queries.js'
+import { RefusedFailure } from './refusal.js'
 import {
   CAPTCHA_RECHAZADO,
-  type Credenciales,
+  CambioDePassword,
   isPassword,
   Login,
   LoginCorrecto,
+  PasswordCambiada,
   type Token,
 } from './schemas.js'
 
@@ -22,17 +30,19 @@ const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
  */
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
+const DEMASIADOS = 'Demasiados intentos. Intente de nuevo más tarde.'
+const MISMA = 'La contraseña nueva debe ser distinta'
 const CERRADA = 'Sesión cerrada correctamente' as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
 /** The longest user name, in characters. */
 const MAX_NAME = 255
-/** The number of client addresses for which login attempts are counted. */
+/** The number of client addresses, and of users, for which attempts are counted. */
 const ADDRESSES = 100_000
 
 interface Options {
-  /** How many logins a client address may attempt in a minute. 0 means no limit. */
+  /** How many passwords a client address or a user may try in a minute. 0 means no limit. */
   loginRateLimit: number
 }
 
@@ -40,26 +50,41 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
   const { sql, passwords, verifyCaptcha } = app
   await app.register(rateLimit, {
     global: false,
+    max: loginRateLimit,
     timeWindow: '1 minute',
-    errorResponseBuilder: () => new Failure('tooMany'),
+    cache: ADDRESSES,
   })
+  // The counters belong to the limiters and not to the routes, so a login and a change of the password
+  // count together.
+  const countByAddress = app.createRateLimit()
+  const countByUser = app.createRateLimit({ keyGenerator: ({ caller }) => caller.id })
+
+  /**
+   * Returns a hook that counts attempts to give a password. The hook throws the Failure `tooMany` at the
+   * first attempt in a minute that is one too many. Attempts are counted before all other work, so that
+   * a flood of logins reaches neither the captcha service nor the database.
+   */
+  function limitAttempts(count: typeof countByAddress): onRequestAsyncHookHandler {
+    return async (request, reply) => {
+      // If the client has reset its connection, its address is unknown, and it does not wait for an
+      // answer.
+      if (!request.ip) throw new Failure('unreadable')
+      if (loginRateLimit === 0) return
+      const attempts = await count(request)
+      if (attempts.isAllowed || !attempts.isExceeded) return
+      reply.header('retry-after', attempts.ttlInSeconds)
+      throw new Failure('tooMany')
+    }
+  }
 
   app.post('/login', {
     bodyLimit: BODY_LIMIT,
     config: {
       access: 'public',
-      // The captcha token is the only field that is validated before the handler runs.
-      invalidReason: 'captcha',
-      // Attempts are counted before all other work, so that a flood of logins reaches neither the
-      // captcha service nor the database.
-      rateLimit: loginRateLimit > 0 && {
-        max: loginRateLimit,
-        cache: ADDRESSES,
-      },
       failures: {
         invalid: statusFailure(400, [SIN_CREDENCIALES]),
         unauthenticated: statusFailure(401, [SIN_USUARIO, INCORRECTOS]),
-        tooMany: statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
+        tooMany: statusFailure(429, DEMASIADOS),
         unavailable: statusFailure(
           503,
           'El servicio de validación del captcha no está disponible.',
@@ -72,34 +97,29 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    // Attempts are counted by the address of the client. If the client has reset its connection,
-    // the address is unknown, and the client does not wait for an answer. So its request is
-    // refused.
-    onRequest: async ({ ip }) => {
-      if (!ip) throw new Failure('unreadable')
-    },
-    // The name is stored before the body is validated, so that the audit line of an invalid login
-    // contains it too.
-    preValidation: async (request) => {
-      const nombre = request.body?.strNombreUsuario
-      if (isNonEmptyText(nombre)) request.loginName = nombre.slice(0, MAX_NAME)
-    },
+    onRequest: limitAttempts(countByAddress),
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
-        throw new AuditedFailure({ reason: 'captcha' }, 'invalid', CAPTCHA_RECHAZADO)
+        throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
       if (!isNonEmptyText(strNombreUsuario) || !isNonEmptyText(strPwd)) {
-        throw new AuditedFailure({ reason: 'missing' }, 'invalid', SIN_CREDENCIALES)
+        throw new Failure('invalid', SIN_CREDENCIALES)
       }
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
+      const { id, strNombreUsuario: nombre, idPerfil } = usuario
+      const ver = await beginSesion(sql, usuario, {
+        ip: request.clientIp,
+        idPeticion: request.id,
+      })
+      if (ver === null) throw new Failure('unauthenticated', SIN_USUARIO)
       return {
         success: true as const,
-        token: app.jwt.sign(tokenFor(usuario)),
+        token: app.jwt.sign(tokenFor({ id, nombre, idPerfil, ver })),
         user: {
-          id: usuario.id,
-          nombre: usuario.strNombreUsuario,
-          idPerfil: usuario.idPerfil,
+          id,
+          nombre,
+          idPerfil,
           correo: usuario.strCorreo,
           celular: usuario.strNumeroCelular,
           imagenUrl: usuario.imagenUrl,
@@ -108,9 +128,45 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
     },
   })
 
+  app.put('/password', {
+    bodyLimit: BODY_LIMIT,
+    config: {
+      access: 'session',
+      target: ({ caller }) => caller.id,
+      failures: {
+        invalid: statusFailure(400, [MISMA]),
+        unauthenticated: statusFailure(401, [USUAL.unauthenticated.message, INCORRECTOS]),
+        tooMany: statusFailure(429, DEMASIADOS),
+      },
+    },
+    schema: {
+      operationId: 'updatePassword',
+      summary: 'Cambiar la propia contraseña',
+      description: 'Termina todas las sesiones del usuario. El token nuevo es el único válido.',
+      body: CambioDePassword,
+      response: { 200: PasswordCambiada },
+    },
+    onRequest: [limitAttempts(countByAddress), limitAttempts(countByUser)],
+    handler: async ({ caller, body, socket }) => {
+      const { strPwd, strPwdNueva } = body
+      if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
+      const stored = await findHash(sql, caller)
+      if (!stored) throw new Failure('unauthenticated')
+      if (!(await isCorrect(strPwd, stored, socket))) {
+        throw new RefusedFailure({ reason: 'password' }, 'unauthenticated', INCORRECTOS)
+      }
+      const hash = await passwords.hash(strPwdNueva)
+      const ver = await updatePassword(sql, caller, hash)
+      return {
+        success: true as const,
+        token: app.jwt.sign(tokenFor({ ...caller, ver })),
+      }
+    },
+  })
+
   app.post('/logout', {
     bodyLimit: BODY_LIMIT,
-    config: { access: 'session', target: ({ caller }) => caller?.id },
+    config: { access: 'session', target: ({ caller }) => caller.id },
     schema: {
       operationId: 'logout',
       summary: 'Cerrar sesión',
@@ -131,26 +187,27 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
    */
   async function authenticate(nombre: string, plain: string, client: Client) {
     const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
-    if (!usuario) {
-      throw new AuditedFailure({ reason: 'unknown' }, 'unauthenticated', SIN_USUARIO)
-    }
-    const { id: target, strPwd: hash } = usuario
+    if (!usuario) throw new Failure('unauthenticated', SIN_USUARIO)
+    const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
-      throw new AuditedFailure({ reason: 'inactive', target }, 'unauthenticated', SIN_USUARIO)
+      throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated', SIN_USUARIO)
     }
-    const isCorrect = isPassword(plain) && (await passwords.compare(plain, hash, client))
-    if (!isCorrect) {
-      throw new AuditedFailure({ reason: 'password', target }, 'unauthenticated', INCORRECTOS)
+    if (!(await isCorrect(plain, usuario.strPwd, client))) {
+      throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)
     }
     return usuario
+  }
+
+  /** Returns whether `hash` is a hash of `plain`. */
+  async function isCorrect(plain: string, hash: string, client: Client) {
+    return isPassword(plain) && passwords.compare(plain, hash, client)
   }
 }
 
 /** Returns the payload of a new token (contract, section 5). `ver` is left out if it is 0. */
-function tokenFor(usuario: Credenciales): Token {
-  const { id, idPerfil, strNombreUsuario, versionSesion } = usuario
-  const token = { id, idPerfil, nombre: strNombreUsuario }
-  return versionSesion === 0 ? token : { ...token, ver: versionSesion }
+function tokenFor({ id, idPerfil, nombre, ver }: Required<Token>): Token {
+  const token = { id, idPerfil, nombre }
+  return ver === 0 ? token : { ...token, ver }
 }
 
 function isNonEmptyText(value: unknown): value is string {

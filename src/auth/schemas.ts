@@ -70,12 +70,28 @@ export const Password = field<string>(
   PASSWORD_CONSTRAINTS,
 )
 
+export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual y la nueva', {
+  strPwd: field<string>(
+    { type: 'string', format: 'password', minLength: 1, description: 'La contraseña actual' },
+    [requiredAndNotEmpty, isText],
+  ),
+  strPwdNueva: Password,
+})
+
+/** The schema of the token in an answer. */
+const TokenEmitido = Type.String({
+  description: 'JWT, válido 8 horas',
+  examples: ['eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpZCI6N30.firma'],
+})
+
+export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está cambiada', {
+  success: Done(true),
+  token: TokenEmitido,
+})
+
 export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   success: Done(true),
-  token: Type.String({
-    description: 'JWT, válido 8 horas',
-    examples: ['eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpZCI6N30.firma'],
-  }),
+  token: TokenEmitido,
   user: Type.Object(
     {
       id: Type.Integer({
@@ -117,7 +133,6 @@ export interface Credenciales {
   strNumeroCelular: string | null
   idEstadoUsuario: boolean
   imagenUrl: string | null
-  versionSesion: number
 }
 
 /** The payload of the token (contract, section 5). */

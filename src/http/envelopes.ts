@@ -20,14 +20,10 @@ export const Success = <T extends TSchema>(data: T) =>
     data,
   })
 
-/**
- * Returns the answer `{ success: true, data }`. `changes` is what a write has changed, for the audit
- * line. A hook removes the changes before the answer is serialized (see auth/audit.ts).
- */
-export const success = <T>(data: T, changes?: object) => ({
+/** Returns the answer `{ success: true, data }`. */
+export const success = <T>(data: T) => ({
   success: true as const,
   data,
-  changes,
 })
 
 /** Returns the schema of an answer with one page of a list and the total number of pages. */
@@ -51,14 +47,11 @@ export const Confirmation = <T extends string>(message: T) =>
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
   })
 
-const DELETED = 'Eliminado correctamente' as const
-
-/** The schema of the answer to every deletion. */
-export const Deleted = Confirmation(DELETED)
-
-/** Returns the answer to a deletion. `changes` has the same meaning as for `success`. */
-export const deleted = (changes: object) => ({
+/** The answer to every deletion. */
+export const DELETED = {
   success: true as const,
-  message: DELETED,
-  changes,
-})
+  message: 'Eliminado correctamente' as const,
+}
+
+/** The schema of DELETED. */
+export const Deleted = Confirmation(DELETED.message)

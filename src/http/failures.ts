@@ -19,6 +19,7 @@ type WithRouteText =
   | 'unreadable'
   | 'forbidden'
   | 'notFound'
+  | 'changed'
   | 'tooLarge'
   | 'unsupported'
   | 'tooMany'
@@ -130,6 +131,7 @@ export const USUAL: Record<WithOwnText, AnswerWithTexts> &
   forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
   notFound: statusFailure(404, 'Recurso no encontrado'),
   conflict: statusFailure(409, 'La petición es incompatible con los datos existentes'),
+  changed: statusFailure(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
   tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
   unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
   tooMany: statusFailure(429, 'Demasiadas peticiones. Intente de nuevo más tarde.'),

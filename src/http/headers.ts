@@ -26,7 +26,7 @@ export default fp<{ origins: string[] }>(async (app, { origins }) => {
       origin: origins,
       credentials: true,
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
-      exposedHeaders: ['x-request-id', 'retry-after', 'etag'],
+      exposedHeaders: ['x-request-id', 'x-needs', 'retry-after', 'etag'],
       // The plugin answers an incomplete preflight request like a complete one. It would otherwise
       // answer with 400 and a text that is not JSON.
       strictPreflight: false,

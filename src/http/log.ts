@@ -65,6 +65,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string
+    /** How the line of the request differs from the usual one. Null if it does not. */
+    logAs: { level: 'audit'; msg: string; [key: string]: unknown } | null
   }
 }
 
@@ -75,6 +77,7 @@ declare module 'fastify' {
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
+  app.decorateRequest('logAs', null)
   app.addHook('onRequest', (request, reply, done) => {
     request.clientIp = request.ip
     // A client may send many requests on one connection without waiting for the answers, and each
@@ -84,7 +87,7 @@ export function logRequests(app: FastifyInstance) {
     done()
   })
   onAnswered(app, (request, reply, isAborted) => {
-    const { method, url, clientIp, failure, log } = request
+    const { method, url, clientIp, failure, log, logAs } = request
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
@@ -92,9 +95,9 @@ export function logRequests(app: FastifyInstance) {
 
     const ms = Math.round(reply.elapsedTime)
     const status = reply.statusCode
-    const line = { method, path, status, ms, ip: clientIp }
-    if (isAborted) log.info({ ...line, aborted: true }, 'request')
-    else log.info(line, 'request')
+    const { level, msg, ...more } = logAs ?? ({ level: 'info', msg: 'request' } as const)
+    const line = { method, path, status, ms, ip: clientIp, ...more }
+    log[level](isAborted ? { ...line, aborted: true } : line, msg)
   })
 }
 

@@ -1,4 +1,3 @@
-import type { Changes, Written } from '../auth/audit.js'
 import type { Actor } from '../auth/caller.js'
 import { onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
@@ -32,53 +31,51 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module and returns it with the changes. Throws the Failure `conflict` if the name is
- * taken. Throws `forbidden` if the name looks like the name of a system module and the actor is not
- * an administrator.
+ * Adds a module and returns it. Throws the Failure `conflict` if the name is taken. Throws `forbidden`
+ * if the name looks like the name of a system module and the actor is not an administrator.
  */
 export async function insertModulo(
   sql: Sql,
   actor: Actor,
   nombre: string,
-): Promise<Written<Modulo>> {
-  const [row] = await sql<[{ answer: Written<Modulo> }]>`
-    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(actor)}) as answer
+): Promise<Modulo> {
+  const [row] = await sql<[{ data: Modulo }]>`
+    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return row.answer
+  return row.data
 }
 
 /**
- * Renames a module and returns it with the changes. If the id is unknown, `data` is null. Throws
- * what insertModulo throws. `forbidden` also means that an actor who is not an administrator
- * renames a system module, or a module that has permission records.
+ * Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo
+ * throws. `forbidden` also means that an actor who is not an administrator renames a system module, or
+ * a module that has permission records.
  */
 export async function updateModulo(
   sql: Sql,
   actor: Actor,
   id: number,
   nombre: string,
-): Promise<Written<Modulo | null>> {
-  const [row] = await sql<[{ answer: Written<Modulo | null> }]>`
-    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(actor)}) as answer
+): Promise<Modulo | null> {
+  const [row] = await sql<[{ data: Modulo | null }]>`
+    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onDuplicate)
-  return row.answer
+  return row.data
 }
 
 /**
- * Removes a module with its permission records, and returns the changes. Throws the Failure
- * `conflict` if the module is a system module. Throws `forbidden` if a profile that has a record
- * for the module also has a permission that the actor's profile lacks.
+ * Removes a module with its permission records. Throws the Failure `conflict` if the module is a
+ * system module. Throws `forbidden` if a profile that has a record for the module also has a
+ * permission that the actor's profile lacks.
  */
-export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<Changes> {
-  const [row] = await sql<[{ answer: { deleted: boolean; changes: Changes } }]>`
+export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
+  const [row] = await sql<[{ answer: { deleted: boolean } }]>`
     select delete_modulo(${id}, ${sql.json(actor)}) as answer
   `.catch(onRefusal)
   if (!row.answer.deleted) throw new Failure('conflict')
-  return row.answer.changes
 }
 
 /**

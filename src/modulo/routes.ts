@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -76,8 +76,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body }) => {
       const { strNombreModulo } = body
-      const { data, changes } = await insertModulo(sql, caller, strNombreModulo)
-      return success(data, changes)
+      const modulo = await insertModulo(sql, caller, strNombreModulo)
+      return success(modulo)
     },
   })
 
@@ -100,8 +100,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, params, body }) => {
       const { strNombreModulo } = body
-      const { data, changes } = await updateModulo(sql, caller, params.id, strNombreModulo)
-      return success(data ?? undefined, changes)
+      const modulo = await updateModulo(sql, caller, params.id, strNombreModulo)
+      return success(modulo ?? undefined)
     },
   })
 
@@ -121,8 +121,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Deleted },
     },
     handler: async ({ caller, params }) => {
-      const changes = await deleteModulo(sql, caller, params.id)
-      return deleted(changes)
+      await deleteModulo(sql, caller, params.id)
+      return DELETED
     },
   })
 }

@@ -1,4 +1,3 @@
-import type { Changes, Written } from '../auth/audit.js'
 import type { Actor } from '../auth/caller.js'
 import { onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
@@ -30,49 +29,46 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 }
 
 /**
- * Adds a profile and returns it with the changes. An administrator's profile gets one permission
- * record for each module, with all flags. Throws the Failure `forbidden` if an actor who is not an
- * administrator adds an administrator's profile.
+ * Adds a profile and returns it. An administrator's profile gets one permission record for each
+ * module, with all flags. Throws the Failure `forbidden` if an actor who is not an administrator adds
+ * an administrator's profile.
  */
 export async function insertPerfil(
   sql: Sql,
   actor: Actor,
   perfil: PerfilNuevo,
-): Promise<Written<Perfil>> {
-  const [row] = await sql<[{ answer: Written<Perfil> }]>`
-    select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) as answer
+): Promise<Perfil> {
+  const [row] = await sql<[{ data: Perfil }]>`
+    select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) -> 'data' as data
   `.catch(onRefusal)
-  return row.answer
+  return row.data
 }
 
 /**
- * Overwrites the name and the administrator flag of a profile, and returns the profile with the
- * changes. If the id is unknown, `data` is null. If the flag changes, the permission records are
- * replaced in the same transaction (contract, section 3). Throws the Failure `forbidden` if the
- * flag changes and the actor is not an administrator.
+ * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the id
+ * is unknown. If the flag changes, the permission records are replaced in the same transaction
+ * (contract, section 3). Throws the Failure `forbidden` if the flag changes and the actor is not an
+ * administrator, or if the name changes and the profile has a permission that the actor's profile
+ * lacks.
  */
 export async function updatePerfil(
   sql: Sql,
   actor: Actor,
   id: number,
   perfil: PerfilEditado,
-): Promise<Written<Perfil | null>> {
-  const [row] = await sql<[{ answer: Written<Perfil | null> }]>`
-    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(actor)}) as answer
+): Promise<Perfil | null> {
+  const [row] = await sql<[{ data: Perfil | null }]>`
+    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(actor)}) -> 'data' as data
   `.catch(onRefusal)
-  return row.answer
+  return row.data
 }
 
 /**
- * Removes a profile with its permission records, and returns the changes. Throws the Failure
- * `conflict` if users have the profile. Throws `forbidden` if the profile has a permission that the
- * actor's profile lacks.
+ * Removes a profile with its permission records. Throws the Failure `conflict` if users have the
+ * profile. Throws `forbidden` if the profile has a permission that the actor's profile lacks.
  */
-export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<Changes> {
-  const [row] = await sql<[{ answer: { changes: Changes } }]>`
-    select delete_perfil(${id}, ${sql.json(actor)}) as answer
-  `
+export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
+  await sql`select delete_perfil(${id}, ${sql.json(actor)})`
     .catch(onRefusal)
     .catch(onConstraint('usuario_perfil_fk', 'conflict'))
-  return row.answer.changes
 }

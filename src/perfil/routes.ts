@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import {
@@ -77,8 +77,8 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Perfil) },
     },
     handler: async ({ caller, body }) => {
-      const { data, changes } = await insertPerfil(sql, caller, body)
-      return success(data, changes)
+      const perfil = await insertPerfil(sql, caller, body)
+      return success(perfil)
     },
   })
 
@@ -98,9 +98,9 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Perfil) },
     },
     handler: async ({ caller, params, body }) => {
-      const { data, changes } = await updatePerfil(sql, caller, params.id, body)
-      if (!data) throw new Failure('notFound')
-      return success(data, changes)
+      const perfil = await updatePerfil(sql, caller, params.id, body)
+      if (!perfil) throw new Failure('notFound')
+      return success(perfil)
     },
   })
 
@@ -118,8 +118,8 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Deleted },
     },
     handler: async ({ caller, params }) => {
-      const changes = await deletePerfil(sql, caller, params.id)
-      return deleted(changes)
+      await deletePerfil(sql, caller, params.id)
+      return DELETED
     },
   })
 }

@@ -1,4 +1,3 @@
-import type { Changes, Written } from '../auth/audit.js'
 import type { Actor } from '../auth/caller.js'
 import { onRefusal } from '../auth/refusal.js'
 import { onConstraint, type Sql } from '../database/sql.js'
@@ -53,11 +52,22 @@ export async function findMapaDePermisos(
   }
 }
 
-/** Finds the permission records of a profile, by ascending id. An unknown profile has none. */
-export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<Permiso[]> {
-  return sql<Permiso[]>`
+/** The permission records of a profile, and their version. */
+interface PermisosLeidos {
+  /** Null if the profile is unknown. */
+  version: string | null
+  permisos: Permiso[]
+}
+
+/** Finds the permission records of a profile, by ascending id, and their version. */
+export async function listPermisosByPerfil(
+  sql: Sql,
+  idPerfil: number,
+): Promise<PermisosLeidos> {
+  const rows = await sql<(Permiso & { version: string })[]>`
     select
-      id,
+      "versionPermisos" as version,
+      permisos_perfil.id,
       "idPerfil",
       "idModulo",
       "bitAgregar",
@@ -65,17 +75,21 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<
       "bitConsulta",
       "bitEliminar",
       "bitDetalle"
-    from permisos_perfil
-    where "idPerfil" = ${idPerfil}
-    order by id
+    from perfil
+    left join permisos_perfil on "idPerfil" = perfil.id
+    where perfil.id = ${idPerfil}
+    order by permisos_perfil.id
   `
+  // If the profile has no records, the statement returns one row, in which `id` is null.
+  const permisos = rows.filter(({ id }) => id !== null)
+  return { version: rows[0]?.version ?? null, permisos }
 }
 
 /** The message for an unknown profile or an unknown module. */
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it with the changes. Throws one of these Failures:
+ * Adds a permission record and returns it. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
  * - `forbidden` if the profile has a permission that the actor's profile lacks, or if the record
  *   would grant more than the actor's profile holds,
@@ -85,19 +99,19 @@ export async function insertPermiso(
   sql: Sql,
   actor: Actor,
   permiso: PermisoEnviado,
-): Promise<Written<Permiso>> {
-  const [row] = await sql<[{ answer: Written<Permiso> }]>`
-    select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) as answer
+): Promise<Permiso> {
+  const [row] = await sql<[{ data: Permiso }]>`
+    select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
-  return row.answer
+  return row.data
 }
 
 /**
- * Overwrites a permission record and returns it with the changes. If the id is unknown, `data` is
- * null. Throws what insertPermiso throws. `forbidden` also means that the profile that had the
+ * Overwrites a permission record. Returns the record, or null if the id is unknown. Throws what
+ * insertPermiso throws. `forbidden` also means that the profile that had the
  * record before has a permission that the actor's profile lacks.
  */
 export async function updatePermiso(
@@ -105,45 +119,53 @@ export async function updatePermiso(
   actor: Actor,
   id: number,
   permiso: PermisoEnviado,
-): Promise<Written<Permiso | null>> {
-  const [row] = await sql<[{ answer: Written<Permiso | null> }]>`
-    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) as answer
+): Promise<Permiso | null> {
+  const [row] = await sql<[{ data: Permiso | null }]>`
+    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onUnknownReference('invalid', DESCONOCIDO))
     .catch(onDuplicate)
-  return row.answer
+  return row.data
 }
 
 /**
- * Removes a permission record and returns the changes. Throws the Failure `forbidden` if the
- * profile that has the record also has a permission that the actor's profile lacks.
+ * Removes a permission record. Throws the Failure `forbidden` if the profile that has the record also
+ * has a permission that the actor's profile lacks.
  */
-export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<Changes> {
-  const [row] = await sql<[{ answer: { changes: Changes } }]>`
-    select delete_permiso(${id}, ${sql.json(actor)}) as answer
-  `.catch(onRefusal)
-  return row.answer.changes
+export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
+  await sql`select delete_permiso(${id}, ${sql.json(actor)})`.catch(onRefusal)
 }
 
 /**
- * Replaces all permission records of a profile in one transaction, and returns the changes. Throws
- * the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
+ * Replaces all permission records of a profile in one transaction, if the records have one of the
+ * `versiones`. With null they may have any version. Returns the version of the new records, which is
+ * null if the profile is unknown.
+ *
+ * Throws the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
  * entries. Throws `forbidden` if the profile has a permission that the actor's profile lacks, or if
- * an entry would grant more than the actor's profile holds.
+ * an entry would grant more than the actor's profile holds. Throws `changed` if the records have
+ * another version.
  */
 export async function replacePermisos(
   sql: Sql,
   actor: Actor,
   idPerfil: number,
   entradas: Entrada[],
-): Promise<Changes> {
-  const [row] = await sql<[{ answer: { changes: Changes } }]>`
-    select replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${sql.json(actor)}) as answer
+  versiones: string[] | null,
+): Promise<string | null> {
+  const expected = versiones && sql.json(versiones)
+  const [row] = await sql<[{ version: string | null }]>`
+    select replace_permisos(
+      ${idPerfil},
+      ${sql.json(entradas)},
+      ${expected},
+      ${sql.json(actor)}
+    ) ->> 'version' as version
   `
     .catch(onRefusal)
     .catch(onUnknownReference('conflict'))
-  return row.answer.changes
+  return row.version
 }
 
 /**

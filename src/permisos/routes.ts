@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { shareEqual } from '../database/shared.js'
-import { Confirmation, Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
+import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -28,6 +28,7 @@ import {
 
 const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
 const NO_GUARDADO = 'Error al guardar en base de datos'
+const CAMBIADOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
 const GUARDADO = 'Matriz actualizada correctamente' as const
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
@@ -71,8 +72,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Permiso) },
     },
     handler: async ({ caller, body }) => {
-      const { data, changes } = await insertPermiso(sql, caller, body)
-      return success(data, changes)
+      const permiso = await insertPermiso(sql, caller, body)
+      return success(permiso)
     },
   })
 
@@ -93,9 +94,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Permiso) },
     },
     handler: async ({ caller, params, body }) => {
-      const { data, changes } = await updatePermiso(sql, caller, params.id, body)
-      if (!data) throw new Failure('notFound')
-      return success(data, changes)
+      const permiso = await updatePermiso(sql, caller, params.id, body)
+      if (!permiso) throw new Failure('notFound')
+      return success(permiso)
     },
   })
 
@@ -108,8 +109,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       response: { 200: Deleted },
     },
     handler: async ({ caller, params }) => {
-      const changes = await deletePermiso(sql, caller, params.id)
-      return deleted(changes)
+      await deletePermiso(sql, caller, params.id)
+      return DELETED
     },
   })
 
@@ -136,7 +137,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       const { version, body } = await findMapa(params.idPerfil, caller.versionPermisos)
       reply.header('cache-control', 'private, no-cache')
       if (version !== null) {
-        const etag = `"${version}"`
+        const etag = etagOf(version)
         reply.header('etag', etag)
         // The header may contain several tags. A proxy that compresses answers may have turned the
         // tag into a weak one, W/"…".
@@ -160,8 +161,9 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: DePerfilParams,
       response: { 200: Success(PermisosDelPerfil) },
     },
-    handler: async ({ params }) => {
-      const permisos = await listPermisosByPerfil(sql, params.idPerfil)
+    handler: async ({ params }, reply) => {
+      const { version, permisos } = await listPermisosByPerfil(sql, params.idPerfil)
+      if (version !== null) reply.header('etag', etagOf(version))
       return success(permisos)
     },
   })
@@ -170,12 +172,10 @@ const permisosRoutes: RoutePlugin = async (app) => {
     bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
-      // The body may not have been validated yet.
-      target: ({ body }) => {
-        const sent = body as { idPerfil?: unknown } | null
-        return sent?.idPerfil
-      },
+      // There is no body yet if the caller may not use the route at all.
+      target: ({ body }) => (body as { idPerfil: number } | undefined)?.idPerfil,
       failures: {
+        changed: statusFailure(412, CAMBIADOS),
         conflict: statusFailure(500, NO_GUARDADO),
         unexpected: statusFailure(500, NO_GUARDADO),
       },
@@ -183,23 +183,34 @@ const permisosRoutes: RoutePlugin = async (app) => {
     schema: {
       operationId: 'guardarMatriz',
       summary: 'Sustituir todos los permisos de un perfil',
+      description: 'Con If-Match, solo si los permisos tienen todavía esa versión.',
       body: Matriz,
       response: { 200: Confirmation(GUARDADO) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
       // A matrix that names a module twice is refused before the write is sent to the database.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
       if (modulos.size < permisos.length) throw new Failure('conflict')
 
-      const changes = await replacePermisos(sql, caller, idPerfil, permisos)
-      return {
-        success: true as const,
-        message: GUARDADO,
-        changes,
-      }
+      const versiones = versionsIn(headers['if-match'])
+      const version = await replacePermisos(sql, caller, idPerfil, permisos, versiones)
+      if (version !== null) reply.header('etag', etagOf(version))
+      return { success: true as const, message: GUARDADO }
     },
   })
+}
+
+/** Returns the ETag for a version of a profile's records. */
+const etagOf = (version: string) => `"${version}"`
+
+/**
+ * Returns the versions in a header `If-Match`. Returns null if any version will do. A proxy that
+ * compresses answers may have turned a tag into a weak one, W/"…", which counts as the tag itself.
+ */
+function versionsIn(header: string | undefined) {
+  if (header === undefined || header.trim() === '*') return null
+  return [...header.matchAll(/"([^"]*)"/g)].map(([, version = '']) => version)
 }
 
 export default permisosRoutes

@@ -1,19 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import type { Changes } from '../auth/audit.js'
 import { type Config, ConfigError } from '../config.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/failures.js'
-
-/** A record that ensure_administrador() has written: its id and its changes, for the log. */
-interface WrittenRecord {
-  id: number
-  changes: Changes
-}
-
-/** The result of ensure_administrador(). `perfil` is null if the profile existed. */
-type Ensured =
-  | { ensured: false }
-  | { ensured: true; perfil: WrittenRecord | null; usuario: WrittenRecord }
 
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
@@ -44,8 +32,8 @@ export async function ensureAdministrador(
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const [row] = await sql<[{ answer: Ensured }]>`
-    select ensure_administrador(${sql.json(usuario)}) as answer
+  const [row] = await sql<[{ ensured: boolean }]>`
+    select (ensure_administrador(${sql.json(usuario)}) -> 'ensured')::boolean as ensured
   `
     .catch(onCorreo)
     .catch(onNombre)
@@ -53,23 +41,6 @@ export async function ensureAdministrador(
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })
 
-  if (row.answer.ensured) auditSetup(log, ADMIN_USERNAME, row.answer)
+  if (row.ensured) log.info('administrator set up from ADMIN_*, as none was active')
   else log.info('an active administrator exists: ADMIN_* is ignored')
-}
-
-/**
- * Logs one line for the user. If the profile is new, logs another line for the profile first. The
- * lines have the level of an audit line, and its keys `target` and `changes`.
- */
-function auditSetup(
-  log: FastifyInstance['log'],
-  strNombreUsuario: string,
-  { perfil, usuario }: Extract<Ensured, { ensured: true }>,
-) {
-  if (perfil) {
-    const line = { target: perfil.id, changes: perfil.changes }
-    log.audit(line, 'administrator profile created from ADMIN_*')
-  }
-  const line = { strNombreUsuario, target: usuario.id, changes: usuario.changes }
-  log.audit(line, 'administrator set up from ADMIN_*, as none was active')
 }

@@ -1,6 +1,5 @@
-import type { Changes, Written } from '../auth/audit.js'
 import type { Actor } from '../auth/caller.js'
-import { onRefusal } from '../auth/refusal.js'
+import { type Needs, onRefusal } from '../auth/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
@@ -56,15 +55,15 @@ function isNamed(sql: Sql, search: string) {
 export interface UsuarioLookup {
   id: number
   /**
-   * The id of the caller's profile. A user is not `alcanzable` if the user's profile has a
-   * permission that this profile lacks. Null for a caller who may see all users.
+   * The id of the caller's profile, with which the user's profile is compared. Null for a caller who
+   * may see all users.
    */
   limite: number | null
 }
 
-/** A user, and whether the caller may see the user. */
+/** A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing. */
 export interface UsuarioHallado extends UsuarioVisto {
-  alcanzable: boolean
+  needs: Needs | null
 }
 
 /**
@@ -81,7 +80,7 @@ export async function findUsuarios(
   const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
   const rows = await sql<(UsuarioHallado & { n: number })[]>`
     select n, visto.*,
-      limite is null or not exists (select from beyond("idPerfil", limite)) as alcanzable
+      lacking("idPerfil", limite) as needs
     from jsonb_to_recordset(${sql.json(numbered)})
       as lookup (n integer, id integer, limite integer)
     cross join lateral (
@@ -112,7 +111,7 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 }
 
 /**
- * Adds a user and returns it with the changes. Throws the Failure `conflict` if the email or the
+ * Adds a user and returns it. Throws the Failure `conflict` if the email or the
  * name is taken, or if the profile is unknown. Throws `forbidden` if the profile has a permission
  * that the actor's profile lacks.
  */
@@ -120,25 +119,26 @@ export async function insertUsuario(
   sql: Sql,
   actor: Actor,
   usuario: ConImagen<UsuarioNuevo>,
-): Promise<Written<Usuario>> {
-  const [row] = await sql<[{ answer: Written<Usuario> }]>`
-    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) as answer
+): Promise<Usuario> {
+  const [row] = await sql<[{ data: Usuario }]>`
+    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) -> 'data' as data
   `.catch(onUsuarioFailure)
-  return row.answer
+  return row.data
 }
 
-interface ConImagenAnterior {
+/** A user after an update. */
+interface UsuarioEscrito {
+  data: Usuario
   /** The name of the hosted image that the user no longer needs. Null if there is none. */
   imagenAnterior: string | null
 }
 
 /**
  * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
- * ends all sessions of the user.
+ * and a deactivation end all sessions of the user.
  *
- * Returns the user, the changes, and the name of the hosted image that a new image replaces. If the
- * id is unknown, returns undefined and not `data: null` as other updates do, because undefined
- * tells storeWithImagen to remove the uploaded image. Throws what insertUsuario throws. `forbidden`
+ * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
+ * returns undefined, which tells storeWithImagen to remove the uploaded image. Throws what insertUsuario throws. `forbidden`
  * also means that the user's present profile has a permission that the actor's profile lacks.
  */
 export async function updateUsuario(
@@ -146,27 +146,26 @@ export async function updateUsuario(
   actor: Actor,
   id: number,
   cambios: ConImagen<UsuarioEditado>,
-): Promise<(Written<Usuario> & ConImagenAnterior) | undefined> {
-  const [row] = await sql<[{ answer: Written<Usuario | null> & ConImagenAnterior }]>`
+): Promise<UsuarioEscrito | undefined> {
+  const [row] = await sql<[{ answer: UsuarioEscrito | { data: null } }]>`
     select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
   `.catch(onUsuarioFailure)
-  const { data, changes, imagenAnterior } = row.answer
-  return data ? { data, changes, imagenAnterior } : undefined
+  return row.answer.data ? row.answer : undefined
 }
 
 /**
- * Removes a user. Returns the changes and the name of the user's hosted image. Throws the Failure
- * `forbidden` if the user's profile has a permission that the actor's profile lacks.
+ * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden`
+ * if the user's profile has a permission that the actor's profile lacks.
  */
 export async function deleteUsuario(
   sql: Sql,
   actor: Actor,
   id: number,
-): Promise<ConImagenAnterior & { changes: Changes }> {
-  const [row] = await sql<[{ answer: ConImagenAnterior & { changes: Changes } }]>`
-    select delete_usuario(${id}, ${sql.json(actor)}) as answer
+): Promise<string | null> {
+  const [row] = await sql<[{ imagen: string | null }]>`
+    select delete_usuario(${id}, ${sql.json(actor)}) ->> 'imagenAnterior' as imagen
   `.catch(onRefusal)
-  return row.answer
+  return row.imagen
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { forbidden } from '../auth/refusal.js'
 import { shareEqual, shareLookups } from '../database/shared.js'
-import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import { type ImagenAlojada, storeWithImagen } from './imagen.js'
@@ -82,7 +82,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       const limite = isLimited ? caller.idPerfil : null
       const data = await findUsuario({ id, limite })
       if (!data) throw new Failure('notFound')
-      if (!data.alcanzable) throw forbidden()
+      if (data.needs) throw forbidden(data.needs)
       return success(data)
     },
   })
@@ -109,8 +109,8 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       const strPwd = await passwords.hash(usuario.strPwd)
       const insert = (imagen?: ImagenAlojada) =>
         insertUsuario(sql, caller, { ...usuario, strPwd, imagen })
-      const { data, changes } = await storeWithImagen(imagenes, imagenBase64, log, insert)
-      return success(data, changes)
+      const creado = await storeWithImagen(imagenes, imagenBase64, log, insert)
+      return success(creado)
     },
   })
 
@@ -143,7 +143,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
         updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen })
       const updated = await storeWithImagen(imagenes, imagenBase64, log, update)
       if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
-      return success(updated?.data, updated?.changes ?? {})
+      return success(updated?.data)
     },
   })
 
@@ -162,9 +162,9 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
     },
     handler: async ({ caller, params, log }) => {
       if (params.id === caller.id) throw new Failure('conflict')
-      const { imagenAnterior, changes } = await deleteUsuario(sql, caller, params.id)
-      if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
-      return deleted(changes)
+      const imagen = await deleteUsuario(sql, caller, params.id)
+      if (imagen) void imagenes.remove(imagen, log)
+      return DELETED
     },
   })
 }

@@ -1,0 +1,99 @@
+-- Returns the rows of the audit by which a user got a permission, by ascending id. The user, the module
+-- and the profiles need not exist any more.
+--
+-- Takes the id of the user, the name of the module, and the name of a flag. A profile holds the
+-- permission while it is an administrator's profile, or has the flag on the module that bears the name.
+-- The rows are:
+-- - for each profile by which the user has held the permission, the row by which that profile got it: a
+--   change of its records, of its administrator flag, or of the module's name;
+-- - the row by which the user got that profile, if the profile held the permission already.
+--
+-- Applies the rows of the user, of the user's profiles and of the modules that have borne the name, in the
+-- order of their ids. Rows that delete_auditoria has removed are missing.
+create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
+returns setof auditoria
+language plpgsql stable
+as $$
+declare
+  -- The profiles that the user has had, and the modules that have borne the name.
+  v_perfiles integer[];
+  v_modulos integer[];
+  v_fila auditoria;
+  -- The profile that the user has, and the module that bears the name, after the rows so far.
+  v_perfil integer;
+  v_modulo integer;
+  -- The profiles that are an administrator's, and those with the flag as `profile.module`.
+  v_administradores integer[] := '{}';
+  v_con_permiso text[] := '{}';
+  -- The row by which each profile that holds the permission got it, by the id of the profile.
+  v_origen jsonb := '{}';
+  v_id integer;
+  v_filas bigint[] := '{}';
+begin
+  select array_agg(distinct (despues ->> 'idPerfil')::integer) into v_perfiles
+  from auditoria
+  where entidad = 'usuario' and "idEntidad" = p_id_usuario and despues ? 'idPerfil';
+  select array_agg(distinct "idEntidad") into v_modulos
+  from auditoria
+  where entidad = 'modulo' and despues ->> 'strNombreModulo' = p_modulo;
+
+  for v_fila in
+    select *
+    from auditoria
+    where entidad = 'usuario' and "idEntidad" = p_id_usuario
+      or entidad = 'modulo' and "idEntidad" = any(v_modulos)
+      or entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles)
+    order by id
+  loop
+    v_id := v_fila."idEntidad";
+    case v_fila.entidad
+      when 'usuario' then
+        if v_fila.accion = 'delete' then
+          v_perfil := null;
+        elsif v_fila.despues ? 'idPerfil' then
+          v_perfil := v_fila.despues ->> 'idPerfil';
+        end if;
+      when 'modulo' then
+        if v_fila.despues ->> 'strNombreModulo' = p_modulo then
+          v_modulo := v_id;
+        elsif v_fila.antes ->> 'strNombreModulo' = p_modulo then
+          v_modulo := null;
+        end if;
+      when 'perfil' then
+        if (v_fila.despues ->> 'bitAdministrador')::boolean then
+          v_administradores := v_administradores || v_id;
+        elsif (v_fila.antes ->> 'bitAdministrador')::boolean then
+          v_administradores := array_remove(v_administradores, v_id);
+        end if;
+      when 'permisos' then
+        v_con_permiso := array(
+          select unnest(v_con_permiso)
+          except
+          select v_id || '.' || (permiso ->> 'idModulo')
+          from jsonb_array_elements(v_fila.antes -> 'permisos') as permiso
+          union
+          select v_id || '.' || (permiso ->> 'idModulo')
+          from jsonb_array_elements(v_fila.despues -> 'permisos') as permiso
+          where (permiso ->> p_accion)::boolean
+            and (permiso ->> 'idModulo')::integer = any(v_modulos)
+        );
+    end case;
+
+    -- A profile that does not hold the permission any more loses its row. One that has just got it
+    -- gets this row. Any other keeps the row that it has.
+    select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
+    into v_origen
+    from unnest(v_perfiles) as id
+    where id = any(v_administradores) or id || '.' || v_modulo = any(v_con_permiso);
+
+    if v_origen ? v_perfil::text then
+      v_filas := v_filas || (v_origen ->> v_perfil::text)::bigint;
+      if v_fila.entidad = 'usuario' and v_fila.despues ? 'idPerfil' then
+        v_filas := v_filas || v_fila.id;
+      end if;
+    end if;
+  end loop;
+
+  return query select * from auditoria where id = any(v_filas) order by id;
+end
+$$;

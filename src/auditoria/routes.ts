@@ -1,0 +1,44 @@
+import { Failure } from '../http/failures.js'
+import type { RoutePlugin } from '../http/validation.js'
+import { findOrigen, listAuditoria } from './queries.js'
+import { Filtro, Origen, PaginaDeAuditoria, Pregunta } from './schemas.js'
+
+const SIN_ENTIDAD = 'El campo entidad es obligatorio si hay un id'
+
+const auditoriaRoutes: RoutePlugin = async (app) => {
+  const { sql } = app
+
+  app.get('/', {
+    config: { access: 'administrador' },
+    schema: {
+      operationId: 'listAuditoria',
+      summary: 'Listar los cambios, los últimos primero',
+      querystring: Filtro,
+      response: { 200: PaginaDeAuditoria },
+    },
+    handler: async ({ query }) => {
+      if (query.id !== undefined && query.entidad === undefined) {
+        throw new Failure('malformed', SIN_ENTIDAD)
+      }
+      const page = await listAuditoria(sql, query)
+      return { success: true as const, ...page }
+    },
+  })
+
+  app.get('/origen', {
+    config: { access: 'administrador' },
+    schema: {
+      operationId: 'findOrigenDePermiso',
+      summary: 'Consultar cómo obtuvo un usuario un permiso',
+      description: 'Las filas por las que lo obtuvo, las primeras primero.',
+      querystring: Pregunta,
+      response: { 200: Origen },
+    },
+    handler: async ({ query }) => {
+      const data = await findOrigen(sql, query)
+      return { success: true as const, data }
+    },
+  })
+}
+
+export default auditoriaRoutes

@@ -1,0 +1,125 @@
+import { type Static, type StaticDecode, type TProperties, Type } from '@sinclair/typebox'
+import type { Accion } from '../auth/schemas.js'
+import { type Constraint, isId, isText, required } from '../http/constraints.js'
+import { Done, Named, NullableText } from '../http/envelopes.js'
+import { decoded, field, Id, Text } from '../http/fields.js'
+
+const NullableId = (description: string) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+
+const NullableRecord = (description: string) =>
+  Type.Unsafe<object | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+    description,
+  })
+
+/** A row of the audit (sql/migrations/0008_auditoria.sql). */
+export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
+  id: Type.Integer({ description: 'Id de la fila' }),
+  fecha: Type.Unsafe<Date>({
+    type: 'string',
+    format: 'date-time',
+    description: 'Cuándo se hizo el cambio, según el reloj de la base de datos',
+  }),
+  idUsuario: NullableId('Id de quien lo hizo'),
+  strNombreUsuario: Type.String({
+    description: 'Nombre de quien lo hizo. Sin idUsuario: el usuario de la base de datos',
+  }),
+  idPerfil: NullableId('Id del perfil que tenía quien lo hizo'),
+  strNombrePerfil: NullableText({ description: 'Nombre de ese perfil' }),
+  ip: NullableText({ description: 'Dirección del cliente' }),
+  idPeticion: NullableText({ description: 'El x-request-id de la petición' }),
+  accion: Type.String({
+    description: 'insert, update, delete, login, logout, password o restore',
+  }),
+  entidad: Type.String({ description: 'La clase de registro' }),
+  idEntidad: NullableId('Id del registro. De permisos, el del perfil que los tiene'),
+  nombre: NullableText({ description: 'Nombre del registro antes del cambio' }),
+  antes: NullableRecord('Los campos que cambian, antes'),
+  despues: NullableRecord('Los campos que cambian, después'),
+})
+export type Fila = Static<typeof Fila>
+
+const Filas = Type.Array(Fila)
+
+export const PaginaDeAuditoria = Type.Object({
+  success: Done(true),
+  data: Filas,
+  siguiente: Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    description: 'El valor de antes para la página siguiente. Null si no hay más',
+  }),
+})
+
+export const Origen = Type.Object({
+  success: Done(true),
+  data: Filas,
+})
+
+/** Returns the schema of a query parameter that has one of the `values`. */
+function Choice<T extends string>(values: readonly T[], description: string) {
+  const isOneOf: Constraint = {
+    name: 'choice',
+    isSatisfied: (value) => values.includes(value as T),
+    message: (name) => `El campo ${name} debe ser uno de estos: ${values.join(', ')}`,
+  }
+  return field<T>({ type: 'string', enum: values, description }, [required, isOneOf])
+}
+
+/** A date, or a date and a time. Without an offset from UTC it is in UTC. */
+const ISO_8601 = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** Returns the milliseconds since 1970, or NaN if the text is not a moment in ISO 8601. */
+function toMilliseconds(text: string) {
+  const [, day, time, , , offset] = ISO_8601.exec(text) ?? []
+  // JavaScript accepts some days that the month does not have, such as February 30.
+  const isDay = day !== undefined && new Date(day).toJSON()?.startsWith(day)
+  if (!isDay) return Number.NaN
+  return Date.parse(time && !offset ? `${text}Z` : text)
+}
+
+const isMoment: Constraint = {
+  name: 'moment',
+  isSatisfied: (value) => !Number.isNaN(toMilliseconds(String(value))),
+  message: (name) => `El campo ${name} debe ser una fecha ISO 8601`,
+}
+
+/** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */
+function Moment(description: string) {
+  const schema = field<string>({ type: 'string', format: 'date-time', description }, [
+    isText,
+    isMoment,
+  ])
+  return decoded(schema, toMilliseconds)
+}
+
+/** The id of a row, which may be greater than the ids of other tables. */
+const IdDeFila = decoded(
+  field<unknown>({ type: 'integer', minimum: 1, description: 'Las filas anteriores a esta' }, [
+    isId,
+  ]),
+  (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
+)
+
+const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as const
+const FLAGS: Accion[] = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
+
+const Optional = <T extends TProperties>(properties: T) => Type.Partial(Type.Object(properties))
+
+export const Filtro = Optional({
+  antes: IdDeFila,
+  idUsuario: Id({}, 'Los cambios que hizo este usuario'),
+  entidad: Choice(ENTIDADES, 'Los cambios de esta clase de registro'),
+  id: Id({}, 'Los cambios del registro con este id. Necesita entidad'),
+  desde: Moment('Los cambios desde este momento, incluido'),
+  hasta: Moment('Los cambios hasta este momento, sin incluirlo'),
+})
+export type Filtro = StaticDecode<typeof Filtro>
+
+export const Pregunta = Type.Object({
+  idUsuario: Id({}, 'Id del usuario, aunque ya no exista'),
+  modulo: Text({ description: 'Nombre del módulo, aunque ya no exista' }),
+  accion: Choice(FLAGS, 'La acción permitida'),
+})
+export type Pregunta = StaticDecode<typeof Pregunta>
