@@ -117,7 +117,8 @@ beforeEach(async () => {
 
 describe('the permission of each endpoint', () => {
   const NEEDS = ENDPOINT_NAMES.map((name) => [name, endpoint(name).needs] as const)
-  const GUARDED = NEEDS.filter(([, needs]) => needs !== 'nothing' && needs !== 'session')
+  const GUARDED = NEEDS.filter(([, needs]) => needs.includes(' '))
+  const FOR_ADMINISTRATORS = NEEDS.filter(([, needs]) => needs === 'administrador')
   const OPEN = ENDPOINT_NAMES.filter(
     (name) =>
       endpoint(name).isOpenToOwner ||
@@ -132,6 +133,12 @@ describe('the permission of each endpoint', () => {
     expect((await attack(...request)).status).not.toBe(403)
     await revoke(world.propio, modulo, accion)
     expect(await attack(...request)).toEqual(FORBIDDEN)
+  })
+
+  it.each(FOR_ADMINISTRATORS)('%s answers 403 to all but administrators', async (name) => {
+    const { method, url } = addressOf(name)
+    expect(await attack(method, url)).toEqual(FORBIDDEN)
+    expect(await call(method, url)).toMatchObject({ status: 200 })
   })
 
   it.each(OPEN)('%s needs no permission, or none for the user’s own record', async (name) => {

@@ -20,13 +20,7 @@ const ensure = (changes: object = {}) => {
   })
 }
 
-/** Returns the lines of the log that have the level of the audit. */
-const auditLines = () =>
-  readLog()
-    .trim()
-    .split('\n')
-    .map((text) => JSON.parse(text))
-    .filter(({ level }) => level === 35)
+const auditRows = () => sql`select * from auditoria order by id`
 
 /** Reads the rows of all tables that ADMIN_* may change. */
 async function contents() {
@@ -60,23 +54,10 @@ describe('the administrator of ADMIN_*', () => {
       ],
       permisos: [1, 2, 3, 4].map((idModulo) => ({ idPerfil: 1, idModulo, ...ALL })),
     })
-    expect(auditLines().slice(-2)).toMatchObject([
-      {
-        msg: 'administrator profile created from ADMIN_*',
-        target: 1,
-        changes: { strNombrePerfil: [null, 'ADMINISTRADOR'], bitAdministrador: [null, true] },
-      },
-      {
-        msg: 'administrator set up from ADMIN_*, as none was active',
-        strNombreUsuario: 'raiz',
-        target: 1,
-        changes: {
-          strNombreUsuario: [null, 'raiz'],
-          idPerfil: [null, 1],
-          idEstadoUsuario: [null, true],
-          changed: ['strPwd', 'strCorreo'],
-        },
-      },
+    expect((await auditRows()).slice(-3)).toMatchObject([
+      { entidad: 'perfil', accion: 'insert', nombre: 'ADMINISTRADOR' },
+      { entidad: 'permisos', accion: 'insert', idEntidad: 1 },
+      { entidad: 'usuario', accion: 'insert', nombre: 'raiz' },
     ])
   })
 
@@ -110,9 +91,11 @@ describe('the administrator of ADMIN_*', () => {
       ],
     }
     expect(await contents()).toEqual(taken)
-    expect(auditLines().at(-1)).toMatchObject({
-      target: 2,
-      changes: { idPerfil: [1, 2], idEstadoUsuario: [false, true], changed: ['strPwd'] },
+    expect((await auditRows()).at(-1)).toMatchObject({
+      entidad: 'usuario',
+      idEntidad: 2,
+      strNombreUsuario: 'ADMIN_*',
+      despues: { idPerfil: 2, idEstadoUsuario: true, strPwd: '***' },
     })
     const credentials = { ...ADMIN, captchaToken: 'humano' }
     const { body } = await call('POST', '/api/auth/login', credentials, { token: null })

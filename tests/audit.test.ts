@@ -1,414 +1,533 @@
 import { describe, expect, it } from 'vitest'
+import { listAuditoria } from '../src/auditoria/queries.js'
+import type { Filtro } from '../src/auditoria/schemas.js'
+import type { Sql } from '../src/database/sql.js'
 import type { AnswerWithHeaders } from './answers.js'
-import { ADMIN, PNG, testApp } from './app.js'
-import { FLAGS, usuario } from './endpoints.js'
+import { FORBIDDEN, statusFailure } from './answers.js'
+import { ADMIN, testApp } from './app.js'
+import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
 
-type Line = Record<string, any>
+type Row = Record<string, any>
 
-const { sql, call, readLog } = await testApp()
+const service = await testApp()
+const { sql, call, login, adminToken } = service
 
-/** Returns the audit line of the request that was answered with `answer`. */
-function lineOf({ headers }: AnswerWithHeaders): Line {
-  const lines = readLog()
-    .trim()
-    .split('\n')
-    .map((text): Line => JSON.parse(text))
-  const own = lines.filter(({ msg, reqId }) => msg === 'audit' && reqId === headers['x-request-id'])
-  expect(own).toHaveLength(1)
-  return own[0] as Line
-}
+/** Returns the rows of the audit for the request that got this answer. */
+const rowsOf = ({ headers }: AnswerWithHeaders): Promise<Row[]> => sql`
+  select * from auditoria where "idPeticion" = ${String(headers['x-request-id'])} order by id
+`
 
-/**
- * Sends a write as the administrator and expects that it succeeds. Returns the answer and its
- * `data`, and the audit line and its `changes`.
- */
+/** Sends a write as the administrator and expects that it succeeds. */
 async function write(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) {
   const answer = await call(method, `/api/${path}`, body)
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
-  const line = lineOf(answer)
-  expect(line).toMatchObject({ outcome: 'done', level: 35 })
-  return { changes: line.changes, data: answer.body.data, line, answer }
+  return { answer, data: answer.body.data, rows: await rowsOf(answer) }
 }
 
 let turn = 0
-/** Adds a profile without permission records; returns its id. */
-async function addPerfil(more: object = {}): Promise<number> {
+const newName = (prefix: string) => {
   turn += 1
-  const { data } = await write('POST', 'perfil', { strNombrePerfil: `Perfil ${turn}`, ...more })
-  return data.id
+  return `${prefix}${turn}`
 }
-/** Adds a module; returns its id and its name. */
-async function addModulo(): Promise<{ id: number; nombre: string }> {
-  turn += 1
-  const { data } = await write('POST', 'modulo', { strNombreModulo: `VENTAS ${turn}` })
-  return { id: data.id, nombre: data.strNombreModulo }
+const addPerfil = async (bitAdministrador = false): Promise<number> =>
+  (await write('POST', 'perfil', { strNombrePerfil: newName('Perfil '), bitAdministrador })).data.id
+const addModulo = async (strNombreModulo = newName('VENTAS ')): Promise<number> =>
+  (await write('POST', 'modulo', { strNombreModulo })).data.id
+const addUsuario = async (idPerfil: number): Promise<number> =>
+  (await write('POST', 'usuario', usuario(newName('usuario'), { idPerfil }))).data.id
+const nameOf = async (table: 'perfil' | 'modulo', id: number) => {
+  const [row] = await sql`select * from ${sql(table)} where id = ${id}`
+  return row?.strNombrePerfil ?? row?.strNombreModulo
 }
+const flags = (...held: Flag[]) =>
+  Object.fromEntries(FLAGS.map((flag) => [flag, held.includes(flag)]))
 
-describe('the changes of a permission record', () => {
-  it('name the flags of a record that is added', async () => {
-    const idPerfil = await addPerfil()
-    const { id: idModulo, nombre } = await addModulo()
-    const permiso = { idPerfil, idModulo, bitEditar: true, bitConsulta: true }
-    const { changes, data, line } = await write('POST', 'permisos', permiso)
-    expect(changes).toEqual([
-      { idPerfil, granted: { [nombre]: ['bitEditar', 'bitConsulta'] }, revoked: {} },
-    ])
-    expect(line).toMatchObject({ target: data.id, who: { nombre: ADMIN.strNombreUsuario } })
-  })
-
-  it('are an empty list when a write grants and revokes no flag', async () => {
-    const idPerfil = await addPerfil()
-    const { id: idModulo } = await addModulo()
-    const added = await write('POST', 'permisos', { idPerfil, idModulo })
-    expect(added.changes).toEqual([])
-    const same = await write('PUT', `permisos/${added.data.id}`, { idPerfil, idModulo })
-    expect(same.changes).toEqual([])
-    expect((await write('DELETE', 'permisos/999999')).changes).toEqual([])
-  })
-
-  it('name the flags that an update grants and revokes, and those that a deletion revokes', async () => {
-    const idPerfil = await addPerfil()
-    const { id: idModulo, nombre } = await addModulo()
-    const record = { idPerfil, idModulo }
-    const { data } = await write('POST', 'permisos', {
-      ...record,
-      bitEditar: true,
-      bitDetalle: true,
-    })
-    const path = `permisos/${data.id}`
-    const changed = await write('PUT', path, { ...record, bitAgregar: true, bitDetalle: true })
-    expect(changed.changes).toEqual([
-      { idPerfil, granted: { [nombre]: ['bitAgregar'] }, revoked: { [nombre]: ['bitEditar'] } },
-    ])
-    expect(changed.line.target).toBe(data.id)
-    const deleted = await write('DELETE', path)
-    expect(deleted.changes).toEqual([
-      { idPerfil, granted: {}, revoked: { [nombre]: ['bitAgregar', 'bitDetalle'] } },
-    ])
-  })
-
-  it('have an entry for each of the two profiles if a record is moved between them', async () => {
-    const from = await addPerfil()
-    const to = await addPerfil()
-    const modulo = await addModulo()
-    const permiso = { idPerfil: from, idModulo: modulo.id, bitEditar: true }
-    const { data } = await write('POST', 'permisos', permiso)
-    const moved = await write('PUT', `permisos/${data.id}`, {
-      ...permiso,
-      idPerfil: to,
-      bitConsulta: true,
-    })
-    expect(moved.changes).toEqual([
-      { idPerfil: from, granted: {}, revoked: { [modulo.nombre]: ['bitEditar'] } },
-      { idPerfil: to, granted: { [modulo.nombre]: ['bitEditar', 'bitConsulta'] }, revoked: {} },
-    ])
-  })
-
-  it('have one entry with both modules if a record is moved between modules', async () => {
-    const idPerfil = await addPerfil()
-    const from = await addModulo()
-    const to = await addModulo()
-    const permiso = { idPerfil, idModulo: from.id, bitEditar: true }
-    const { data } = await write('POST', 'permisos', permiso)
-    const moved = await write('PUT', `permisos/${data.id}`, { ...permiso, idModulo: to.id })
-    expect(moved.changes).toEqual([
+describe('the audit of a write', () => {
+  it('says when, who, from where, what was done to which record, and what changed', async () => {
+    const { rows, data, answer } = await write('POST', 'perfil', { strNombrePerfil: 'Ventas' })
+    expect(rows).toEqual([
       {
-        idPerfil,
-        granted: { [to.nombre]: ['bitEditar'] },
-        revoked: { [from.nombre]: ['bitEditar'] },
+        id: expect.any(String),
+        fecha: expect.any(Date),
+        idUsuario: 1,
+        strNombreUsuario: ADMIN.strNombreUsuario,
+        idPerfil: 1,
+        strNombrePerfil: 'ADMINISTRADOR',
+        ip: '127.0.0.1',
+        idPeticion: answer.headers['x-request-id'],
+        accion: 'insert',
+        entidad: 'perfil',
+        idEntidad: data.id,
+        nombre: 'Ventas',
+        antes: null,
+        despues: { id: data.id, strNombrePerfil: 'Ventas', bitAdministrador: false },
       },
     ])
+    expect(Math.abs(Date.now() - rows[0]?.fecha)).toBeLessThan(60_000)
   })
 
-  it('are missing in the audit line of a refused write', async () => {
-    const idPerfil = await addPerfil()
-    const answer = await call('POST', '/api/permisos', { idPerfil, idModulo: 999_999 })
-    expect(answer.status).toBe(400)
-    expect(lineOf(answer)).not.toHaveProperty('changes')
-  })
-})
-
-describe('the changes of a matrix', () => {
-  const guardar = (idPerfil: number, permisos: object[]) =>
-    write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
-
-  it('name only the flags that differ from the previous matrix', async () => {
-    const idPerfil = await addPerfil()
-    const ventas = await addModulo()
-    const compras = await addModulo()
-    const before = [
-      { idModulo: ventas.id, bitConsulta: true },
-      { idModulo: compras.id, bitConsulta: true },
-    ]
-    const first = await guardar(idPerfil, before)
-    expect(first.changes).toEqual([
-      {
-        idPerfil,
-        granted: { [ventas.nombre]: ['bitConsulta'], [compras.nombre]: ['bitConsulta'] },
-        revoked: {},
-      },
+  it('has the fields of an update that differ, and the record of a deletion', async () => {
+    const id = await addModulo('ANTES')
+    const renamed = await write('PUT', `modulo/${id}`, { strNombreModulo: 'DESPUÉS' })
+    expect(renamed.rows).toMatchObject([
+      { accion: 'update', entidad: 'modulo', idEntidad: id, nombre: 'ANTES' },
     ])
-    expect(first.line.target).toBe(idPerfil)
-    expect((await guardar(idPerfil, before)).changes).toEqual([])
-
-    const after = [{ idModulo: ventas.id, bitConsulta: true, bitEditar: true }]
-    expect((await guardar(idPerfil, after)).changes).toEqual([
-      {
-        idPerfil,
-        granted: { [ventas.nombre]: ['bitEditar'] },
-        revoked: { [compras.nombre]: ['bitConsulta'] },
-      },
-    ])
-    expect((await guardar(idPerfil, [])).changes).toEqual([
-      { idPerfil, granted: {}, revoked: { [ventas.nombre]: ['bitEditar', 'bitConsulta'] } },
+    expect(renamed.rows[0]?.antes).toEqual({ strNombreModulo: 'ANTES' })
+    expect(renamed.rows[0]?.despues).toEqual({ strNombreModulo: 'DESPUÉS' })
+    const same = await write('PUT', `modulo/${id}`, { strNombreModulo: 'DESPUÉS' })
+    expect(same.rows).toMatchObject([{ accion: 'update', antes: {}, despues: {} }])
+    const deleted = await write('DELETE', `modulo/${id}`)
+    expect(deleted.rows).toMatchObject([
+      { accion: 'delete', antes: { id, strNombreModulo: 'DESPUÉS' }, despues: null },
     ])
   })
 
-  it('are an empty list if no profile has the id', async () => {
-    expect((await guardar(999_999, [])).changes).toEqual([])
-  })
-
-  it('name the flags of up to 200 modules, and count the flags of more modules', async () => {
-    const idPerfil = await addPerfil()
-    const modulos = await sql<{ id: number }[]>`
-      insert into modulo ("strNombreModulo") select 'MUCHOS ' || n from generate_series(1, 201) as n
-      returning id
-    `
-    const all = modulos.map(({ id }) => ({ idModulo: id, bitEditar: true, bitDetalle: true }))
-
-    const [named] = (await guardar(idPerfil, all.slice(0, 200))).changes
-    expect(Object.keys(named.granted)).toHaveLength(200)
-    expect(named.granted['MUCHOS 200']).toEqual(['bitEditar', 'bitDetalle'])
-    expect(named.revoked).toEqual({})
-
-    expect((await guardar(idPerfil, [])).changes[0].granted).toEqual({})
-    expect((await guardar(idPerfil, all)).changes).toEqual([{ idPerfil, granted: 402, revoked: 0 }])
-    const other = all.map(({ idModulo }) => ({ idModulo, bitEditar: true, bitAgregar: true }))
-    expect((await guardar(idPerfil, other)).changes).toEqual([
-      { idPerfil, granted: 201, revoked: 201 },
-    ])
-    // The matrix has 201 modules, but only one of them changes, so its name is given.
-    const [first, ...rest] = other
-    const one = await guardar(idPerfil, [{ ...first, bitDetalle: true }, ...rest])
-    expect(one.changes).toEqual([
-      { idPerfil, granted: { 'MUCHOS 1': ['bitDetalle'] }, revoked: {} },
-    ])
-  })
-
-  it('add up to the stored matrix when several matrices are saved at the same time', async () => {
-    const idPerfil = await addPerfil()
-    const modulo = await addModulo()
-    const matrices = Array.from({ length: 32 }, (_, mask) => ({
-      idModulo: modulo.id,
-      ...Object.fromEntries(FLAGS.map((flag, bit) => [flag, ((mask >> bit) & 1) === 1])),
-    }))
-    const saved: Line[] = await Promise.all(matrices.map((matriz) => guardar(idPerfil, [matriz])))
-
-    const balance: Line = Object.fromEntries(FLAGS.map((flag) => [flag, 0]))
-    for (const { granted, revoked } of saved.flatMap(({ changes }) => changes)) {
-      for (const flag of granted[modulo.nombre] ?? []) balance[flag] += 1
-      for (const flag of revoked[modulo.nombre] ?? []) balance[flag] -= 1
-    }
-    const { permisos } = (await call('GET', `/api/permisos/mis-permisos/${idPerfil}`)).body
-    const { nombreModulo: _, ...remaining } = permisos[modulo.nombre]
-    const held = Object.entries(remaining).map(([flag, value]) => [flag, value ? 1 : 0])
-    expect(balance).toEqual(Object.fromEntries(held))
-  })
-})
-
-describe('the changes of a profile', () => {
-  it('have the old and the new value of the name and of the administrator flag, if they differ', async () => {
-    const perfil = { strNombrePerfil: 'A', bitAdministrador: false }
-    const { changes, data } = await write('POST', 'perfil', perfil)
-    expect(changes).toEqual({ strNombrePerfil: [null, 'A'], bitAdministrador: [null, false] })
-
-    const path = `perfil/${data.id}`
-    const renamed = { ...perfil, strNombrePerfil: 'B' }
-    expect((await write('PUT', path, renamed)).changes).toEqual({ strNombrePerfil: ['A', 'B'] })
-    expect((await write('PUT', path, renamed)).changes).toEqual({})
-    const raised = { ...renamed, bitAdministrador: true }
-    expect((await write('PUT', path, raised)).changes).toEqual({ bitAdministrador: [false, true] })
-    expect((await write('DELETE', path)).changes).toEqual({
-      strNombrePerfil: ['B', null],
-      bitAdministrador: [true, null],
-    })
-    expect((await write('DELETE', path)).changes).toEqual({})
-  })
-})
-
-describe('the changes of a module', () => {
-  it('have the old and the new name, and for a deletion the number of profiles that lose a record', async () => {
-    const { changes, data } = await write('POST', 'modulo', { strNombreModulo: 'uno' })
-    expect(changes).toEqual({ strNombreModulo: [null, 'UNO'] })
-
-    const path = `modulo/${data.id}`
-    const dos = { strNombreModulo: 'DOS' }
-    expect((await write('PUT', path, dos)).changes).toEqual({ strNombreModulo: ['UNO', 'DOS'] })
-    expect((await write('PUT', path, dos)).changes).toEqual({})
-    for (const idPerfil of [await addPerfil(), await addPerfil()]) {
-      await write('POST', 'permisos', { idPerfil, idModulo: data.id })
-    }
-    expect((await write('DELETE', path)).changes).toEqual({
-      strNombreModulo: ['DOS', null],
-      perfiles: 2,
-    })
-    expect((await write('DELETE', path)).changes).toEqual({})
-    expect((await write('PUT', path, dos)).changes).toEqual({})
-  })
-})
-
-describe('the changes of a user', () => {
-  it('have the old and the new value of three fields, but only the names of the other fields', async () => {
-    const idPerfil = await addPerfil()
-    const otro = await addPerfil()
-    const same = usuario('ana', { idPerfil, strPwd: undefined, strNumeroCelular: '5512345678' })
-    const sent = { ...same, strPwd: 'una clave', imagenBase64: PNG }
-    const { changes, data } = await write('POST', 'usuario', sent)
-    expect(changes).toEqual({
-      strNombreUsuario: [null, 'ana'],
-      idPerfil: [null, idPerfil],
-      idEstadoUsuario: [null, true],
-      changed: ['strPwd', 'strCorreo', 'strNumeroCelular', 'imagenUrl'],
-    })
-
+  it('has the name of a user’s profile, and neither hashes nor passwords', async () => {
+    const [uno, otro] = [await addPerfil(), await addPerfil()]
+    const [unNombre, otroNombre] = [await nameOf('perfil', uno), await nameOf('perfil', otro)]
+    const ana = usuario('ana', { idPerfil: uno })
+    const { data, rows } = await write('POST', 'usuario', ana)
+    expect(rows[0]?.despues).toMatchObject({ strPwd: '***', nombrePerfil: unNombre })
     const path = `usuario/${data.id}`
-    expect((await write('PUT', path, same)).changes).toEqual({})
-    const moved = { ...same, strNombreUsuario: 'eva', idPerfil: otro, idEstadoUsuario: false }
-    expect((await write('PUT', path, moved)).changes).toEqual({
-      strNombreUsuario: ['ana', 'eva'],
-      idPerfil: [idPerfil, otro],
-      idEstadoUsuario: [true, false],
+    const moved = await write('PUT', path, { ...ana, idPerfil: otro, strPwd: undefined })
+    expect(moved.rows).toMatchObject([{ accion: 'update', nombre: 'ana' }])
+    expect(moved.rows[0]?.antes).toEqual({ idPerfil: uno, nombrePerfil: unNombre })
+    expect(moved.rows[0]?.despues).toEqual({ idPerfil: otro, nombrePerfil: otroNombre })
+    const secret = await write('PUT', path, { ...ana, idPerfil: otro, strPwd: 'otra clave' })
+    expect(secret.rows).toMatchObject([{ accion: 'password', despues: { strPwd: '***' } }])
+    const all = JSON.stringify(await sql`select * from auditoria`)
+    for (const text of [ana.strPwd, 'otra clave', '$2b$']) expect(all).not.toContain(text)
+  })
+
+  it('has the records of a matrix that differ, once, with the names of their modules', async () => {
+    const idPerfil = await addPerfil()
+    const [a, b, c] = [await addModulo(), await addModulo(), await addModulo()]
+    const save = (permisos: object[]) =>
+      write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
+    await save([
+      { idModulo: a, ...ALL },
+      { idModulo: b, bitEditar: true },
+    ])
+    const { rows } = await save([
+      { idModulo: a, ...ALL },
+      { idModulo: b, bitEliminar: true },
+      { idModulo: c },
+    ])
+    const permiso = async (idModulo: number, ...held: Flag[]) => ({
+      id: expect.any(Number),
+      idModulo,
+      nombreModulo: await nameOf('modulo', idModulo),
+      ...flags(...held),
     })
-    const secret = { ...moved, strPwd: 'otra clave', strCorreo: 'otra@ejemplo.com' }
-    expect((await write('PUT', path, secret)).changes).toEqual({ changed: ['strPwd', 'strCorreo'] })
-    const silent = { ...moved, strCorreo: 'otra@ejemplo.com', strNumeroCelular: null }
-    expect((await write('PUT', path, silent)).changes).toEqual({ changed: ['strNumeroCelular'] })
-    expect((await write('DELETE', path)).changes).toEqual({
-      strNombreUsuario: ['eva', null],
-      idPerfil: [otro, null],
-      idEstadoUsuario: [false, null],
-      changed: ['strPwd', 'strCorreo', 'imagenUrl'],
+    expect(rows).toMatchObject([
+      {
+        accion: 'update',
+        entidad: 'permisos',
+        idEntidad: idPerfil,
+        nombre: await nameOf('perfil', idPerfil),
+      },
+    ])
+    expect(rows[0]?.antes).toEqual({ permisos: [await permiso(b, 'bitEditar')] })
+    expect(rows[0]?.despues).toEqual({
+      permisos: [await permiso(b, 'bitEliminar'), await permiso(c)],
+      ids: expect.any(Array),
     })
-    expect((await write('PUT', path, silent)).changes).toEqual({})
+  })
 
-    const values = [sent.strPwd, 'otra clave', '$2b$', 'ejemplo.com', '5512345678', data.imagenUrl]
-    for (const value of values) expect(readLog()).not.toContain(value)
+  it('has what a cascade deletes, with the names from before the deletion', async () => {
+    const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
+    const [perfil, modulo] = [await nameOf('perfil', idPerfil), await nameOf('modulo', idModulo)]
+    await write('POST', 'permisos', { idPerfil, idModulo, bitEditar: true })
+    const { rows } = await write('DELETE', `modulo/${idModulo}`)
+    expect(rows).toContainEqual(
+      expect.objectContaining({ accion: 'delete', entidad: 'permisos', nombre: perfil }),
+    )
+    const permisos = rows.find(({ entidad }) => entidad === 'permisos')?.antes.permisos
+    expect(permisos).toMatchObject([{ idModulo, nombreModulo: modulo, bitEditar: true }])
+  })
+
+  it('names the user of the database for a write by psql, and ADMIN_* for the setup', async () => {
+    const [{ session_user: name }] = await sql<[Row]>`select session_user`
+    await sql`update modulo set "strNombreModulo" = 'POR PSQL' where id = ${await addModulo()}`
+    const [last] = await sql`select * from auditoria order by id desc limit 1`
+    expect(last).toMatchObject({ idUsuario: null, strNombreUsuario: name, ip: null })
+    const [setup] = await sql`select * from auditoria where entidad = 'usuario' order by id limit 1`
+    expect(setup).toMatchObject({ strNombreUsuario: 'ADMIN_*', nombre: ADMIN.strNombreUsuario })
+  })
+
+  it('has a row for each login and logout that succeeds', async () => {
+    await addUsuario(1)
+    const nombre = `usuario${turn}`
+    const token = await login(nombre, 'una clave')
+    await call('POST', '/api/auth/logout', undefined, { token })
+    const rows = await sql`select * from auditoria order by id desc limit 2`
+    expect(rows).toMatchObject([
+      { accion: 'logout', strNombreUsuario: nombre, nombre },
+      { accion: 'login', strNombreUsuario: nombre, ip: '127.0.0.1', antes: null, despues: null },
+    ])
+  })
+
+  it('has no row for a write that is refused or fails', async () => {
+    const count = async () => (await sql`select from auditoria`).length
+    const before = await count()
+    await call('PUT', '/api/perfil/999', { strNombrePerfil: 'x', bitAdministrador: true })
+    await call('POST', '/api/modulo', { strNombreModulo: 'USUARIO' })
+    await call('DELETE', '/api/perfil/1')
+    await call('DELETE', '/api/modulo/999')
+    await call('DELETE', '/api/modulo/2', undefined, { token: null })
+    await call('POST', '/api/auth/login', { ...ADMIN, strPwd: 'x', captchaToken: 'humano' })
+    expect(await count()).toBe(before)
   })
 })
 
-describe('the audit line of a refused login', () => {
-  const good = { ...ADMIN, captchaToken: 'humano' }
-  const login = (body: object) => call('POST', '/api/auth/login', body, { token: null })
-
-  it.each<[string, object, string, number | null]>([
-    ['a captcha that fails', { ...good, captchaToken: 'rechazar' }, 'captcha', null],
-    ['no captcha', ADMIN, 'captcha', null],
-    ['no password', { ...good, strPwd: undefined }, 'missing', null],
-    ['an unknown name', { ...good, strNombreUsuario: 'nadie' }, 'unknown', null],
-    [
-      'a name that nobody can have',
-      { ...good, strNombreUsuario: 'x'.repeat(999) },
-      'unknown',
-      null,
-    ],
-    ['a wrong password', { ...good, strPwd: 'mala' }, 'password', 1],
-    ['a password that nobody can have', { ...good, strPwd: 'x'.repeat(73) }, 'password', 1],
-  ])('has the reason and the id of the user for %s', async (_, body, reason, target) => {
-    expect(lineOf(await login(body))).toMatchObject({ reason, target })
+describe('nobody rewrites the audit:', () => {
+  it.each([
+    `update auditoria set "strNombreUsuario" = 'otro'`,
+    'delete from auditoria',
+    'truncate auditoria',
+  ])('%s is refused', async (statement) => {
+    await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' })
   })
 
-  it('distinguishes an inactive user from an unknown one, unlike the answer', async () => {
-    const { data } = await write('POST', 'usuario', usuario('baja', { idEstadoUsuario: false }))
-    const inactive = await login({ ...good, strNombreUsuario: 'baja' })
-    const unknown = await login({ ...good, strNombreUsuario: 'nadie' })
-    expect(lineOf(inactive)).toMatchObject({ reason: 'inactive', target: data.id })
-    expect(inactive.body).toEqual(unknown.body)
-    expect(inactive.status).toBe(unknown.status)
-  })
-
-  it('has no reason when the login succeeds or its body is not JSON', async () => {
-    const answer = await login(good)
-    expect(lineOf(answer)).toMatchObject({ outcome: 'done', target: 1 })
-    expect(lineOf(answer)).not.toHaveProperty('reason')
-    const headers = { 'content-type': 'application/json' }
-    const broken = await call('POST', '/api/auth/login', '{', { token: null, headers })
-    expect(lineOf(broken)).toMatchObject({ outcome: 'noJson' })
-    expect(lineOf(broken)).not.toHaveProperty('reason')
+  it('delete_auditoria removes the rows from before a moment, and adds one', async () => {
+    const other = await testApp()
+    const [{ now }] = await other.sql<[Row]>`select now()`
+    await other.call('POST', '/api/modulo', { strNombreModulo: 'DESPUÉS' })
+    const removed = await other.sql`select fecha from auditoria where fecha < ${now}`
+    const [{ n }] = await other.sql<[Row]>`select delete_auditoria(${now}) as n`
+    expect(Number(n)).toBe(removed.length)
+    const rows = await other.sql`select * from auditoria order by id`
+    expect(rows).toMatchObject([
+      { accion: 'insert', nombre: 'DESPUÉS' },
+      { accion: 'delete', entidad: 'auditoria', despues: { rows: removed.length } },
+    ])
   })
 })
 
-it.each([
-  ['a deep list of lists', '['.repeat(30_000) + ']'.repeat(30_000)],
-  ['true', 'true'],
-])('the audit line of a matrix has no target if its idPerfil is %s', async (_, idPerfil) => {
-  const headers = { 'content-type': 'application/json' }
-  const path = '/api/permisos/guardar-matriz'
-  const answer = await call('POST', path, `{"idPerfil":${idPerfil}}`, { headers })
-  expect(answer).toMatchObject({ status: 400, body: { message: 'ID de perfil requerido' } })
-  expect(lineOf(answer)).toMatchObject({ outcome: 'invalid', target: null })
+describe('a refused request', () => {
+  /** Returns the line of the log for the request that got this answer. */
+  function lineOf({ headers }: AnswerWithHeaders): Row {
+    const lines = service
+      .readLog()
+      .trim()
+      .split('\n')
+      .map((line): Row => JSON.parse(line))
+      .filter(({ reqId }) => reqId === headers['x-request-id'])
+    expect(lines).toHaveLength(1)
+    return lines[0] as Row
+  }
+
+  it('has a line of the audit that says who was refused what, and what was lacking', async () => {
+    const idPerfil = await addPerfil()
+    const id = await addUsuario(idPerfil)
+    const nombre = `usuario${turn}`
+    const token = await login(nombre, 'una clave')
+    const answer = await call('PUT', '/api/modulo/2', { strNombreModulo: 'X' }, { token })
+    expect(answer).toMatchObject(FORBIDDEN)
+    expect(answer.headers['x-needs']).toBe('MODULO:bitEditar')
+    expect(lineOf(answer)).toMatchObject({
+      level: 35,
+      msg: 'refused',
+      who: { id, nombre, idPerfil, perfil: await nameOf('perfil', idPerfil) },
+      ip: '127.0.0.1',
+      method: 'PUT',
+      route: '/api/modulo/:id',
+      target: 2,
+      needs: { modulo: 'MODULO', accion: 'bitEditar' },
+      status: 403,
+    })
+  })
+
+  it('names the first flag of a matrix that the caller does not hold, and the profile asked for', async () => {
+    const idPerfil = await addPerfil()
+    const [jefe, otro] = [await addPerfil(), await addPerfil()]
+    const held = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitDetalle'] as const
+    const own = [
+      { idModulo: 1, ...flags(...held) },
+      { idModulo: 4, ...ALL },
+    ]
+    await write('POST', 'permisos/guardar-matriz', { idPerfil, permisos: own })
+    const more = [{ idModulo: await addModulo('CAMPAÑAS'), bitConsulta: true }]
+    await write('POST', 'permisos/guardar-matriz', { idPerfil: jefe, permisos: more })
+    await addUsuario(idPerfil)
+    const token = await login(`usuario${turn}`, 'una clave')
+    const ask = async (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) => {
+      const answer = await call(method, `/api/${path}`, body, { token })
+      expect(answer).toMatchObject(FORBIDDEN)
+      const { needs, target } = lineOf(answer)
+      return { header: answer.headers['x-needs'], needs, target }
+    }
+
+    const permisos = [{ idModulo: 1, ...ALL }]
+    expect(await ask('POST', 'permisos/guardar-matriz', { idPerfil: otro, permisos })).toEqual({
+      header: 'USUARIO:bitEliminar',
+      needs: { modulo: 'USUARIO', accion: 'bitEliminar' },
+      target: otro,
+    })
+    expect(await ask('POST', 'usuario', usuario('x', { idPerfil: jefe }))).toEqual({
+      header: 'CAMPA%C3%91AS:bitConsulta',
+      needs: { modulo: 'CAMPAÑAS', accion: 'bitConsulta', perfil: jefe },
+      target: null,
+    })
+    const stronger = { administrador: true, perfil: 1 }
+    expect(await ask('PUT', 'usuario/1', usuario('x', { idPerfil: otro }))).toMatchObject({
+      header: 'administrador',
+      needs: stronger,
+    })
+    expect(await ask('GET', 'usuario/1')).toMatchObject({ needs: stronger, target: 1 })
+    expect(await ask('GET', 'auditoria')).toMatchObject({
+      header: 'administrador',
+      needs: { administrador: true },
+    })
+  })
+
+  it('has the caller and the reason for a wrong password, if a user has the name', async () => {
+    const attempt = (body: object) => call('POST', '/api/auth/login', body, { token: null })
+    const good = { ...ADMIN, captchaToken: 'humano' }
+    const who = { id: 1, nombre: ADMIN.strNombreUsuario }
+    const wrong = await attempt({ ...good, strPwd: 'mala' })
+    expect(lineOf(wrong)).toMatchObject({ level: 35, msg: 'refused', reason: 'password', who })
+    await write('POST', 'usuario', usuario('baja', { idEstadoUsuario: false }))
+    const inactive = await attempt({ ...good, strNombreUsuario: 'baja' })
+    expect(lineOf(inactive)).toMatchObject({ reason: 'inactive', who: { nombre: 'baja' } })
+
+    const others = [
+      await attempt({ ...good, strNombreUsuario: 'mi clave secreta' }),
+      await attempt({ ...good, captchaToken: 'rechazar' }),
+      await call('DELETE', '/api/modulo/2', undefined, { token: null }),
+    ]
+    for (const answer of others) {
+      const line = lineOf(answer)
+      expect(line).toMatchObject({ level: 30, msg: 'request' })
+      expect(JSON.stringify(line)).not.toMatch(/secreta|who/)
+    }
+  })
 })
 
-it('the answer to a write does not contain the changes', async () => {
+describe('GET /api/auditoria', () => {
+  const ask = async (query: string) => (await call('GET', `/api/auditoria?${query}`)).body
+
+  it('returns the newest rows first, in pages of 50', async () => {
+    await sql`insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 120) n`
+    const all = await sql`select id::int from auditoria order by fecha desc, id desc`
+    const found: number[] = []
+    let antes: number | null = null
+    do {
+      const page = await ask(antes === null ? '' : `antes=${antes}`)
+      expect(page.data.length).toBeLessThanOrEqual(50)
+      found.push(...page.data.map(({ id }: Row) => id))
+      antes = page.siguiente
+    } while (antes !== null)
+    expect(found).toEqual(all.map(({ id }) => id))
+    const [first] = (await ask('')).data
+    expect(first.fecha).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+
+  it('filters by who did it, by the record, and by time', async () => {
+    const id = await addModulo()
+    const between = new Date().toISOString()
+    const { data } = await write('PUT', `modulo/${id}`, { strNombreModulo: newName('OTRO ') })
+    const rows = async (query: string) => (await ask(query)).data
+    expect(await rows(`entidad=modulo&id=${id}`)).toMatchObject([
+      { accion: 'update', despues: { strNombreModulo: data.strNombreModulo } },
+      { accion: 'insert' },
+    ])
+    expect(await rows(`entidad=modulo&id=${id}&hasta=${between}`)).toHaveLength(1)
+    expect(await rows(`entidad=modulo&id=${id}&desde=${between}`)).toHaveLength(1)
+    expect(await rows('desde=2100-01-01')).toEqual([])
+    expect(await rows(`entidad=modulo&id=${id}&idUsuario=999`)).toEqual([])
+    for (const row of await rows('idUsuario=1&entidad=usuario')) {
+      expect(row).toMatchObject({ idUsuario: 1, entidad: 'usuario' })
+    }
+    for (const nothing of ['antes=-1', 'idUsuario=-5', 'entidad=perfil&id=99999999999']) {
+      expect(await rows(nothing)).toEqual([])
+    }
+  })
+
+  it.each([
+    ['antes=x', 'antes'],
+    ['idUsuario=1.5', 'idUsuario'],
+    ['entidad=otra', 'entidad'],
+    ['id=3', 'entidad'],
+    ['entidad=perfil&id=0', 'id'],
+    ['desde=ayer', 'desde'],
+    ['desde=2026-02-30', 'desde'],
+    ['hasta=2026-13-01T00:00:00Z', 'hasta'],
+    ['hasta=2026-01-01T25:00', 'hasta'],
+  ])('refuses %s with a text that names %s', async (query, field) => {
+    const answer = await call('GET', `/api/auditoria?${query}`)
+    expect(answer).toMatchObject({ status: 400, body: { statusCode: 400 } })
+    expect(answer.body.message).toContain(`El campo ${field} `)
+  })
+})
+
+describe('the rows by which a user got a permission', () => {
+  const MODULO = 'ALMACÉN'
+  const grant = (idPerfil: number, idModulo: number, more: object) =>
+    write('POST', 'permisos/guardar-matriz', { idPerfil, permisos: [{ idModulo, ...more }] })
+  const move = async (id: number, idPerfil: number) =>
+    write('PUT', `usuario/${id}`, usuario(`juan${id}`, { idPerfil, strPwd: undefined }))
+
+  /** Returns the ids of the rows, from the service and from the database. */
+  async function origenOf(idUsuario: number, modulo = MODULO, accion = 'bitEliminar') {
+    const rows = await sql`select * from origen_de_permiso(${idUsuario}, ${modulo}, ${accion})`
+    const query = new URLSearchParams({ idUsuario: String(idUsuario), modulo, accion })
+    const { status, body } = await call('GET', `/api/auditoria/origen?${query}`)
+    expect(status).toBe(200)
+    const ids = rows.map(({ id }) => Number(id))
+    expect(body.data.map(({ id }: Row) => id)).toEqual(ids)
+    return ids
+  }
+  const idOf = ({ rows }: { rows: Row[] }, entidad: string) =>
+    Number(rows.find((row) => row.entidad === entidad)?.id)
+
+  it('are those of the profile that the user had then, also when the user is deleted', async () => {
+    const idModulo = await addModulo(MODULO)
+    const [dos, tres] = [await addPerfil(), await addPerfil()]
+    const juan = await addUsuario(dos)
+    expect(await origenOf(juan)).toEqual([])
+    const granted = idOf(await grant(dos, idModulo, { bitEliminar: true }), 'permisos')
+    expect(await origenOf(juan)).toEqual([granted])
+    await move(juan, tres)
+    await grant(dos, idModulo, {})
+    await grant(dos, idModulo, ALL)
+    expect(await origenOf(juan)).toEqual([granted])
+    await write('DELETE', `usuario/${juan}`)
+    expect(await origenOf(juan)).toEqual([granted])
+    await write('DELETE', `modulo/${idModulo}`)
+    await write('DELETE', `perfil/${dos}`)
+    expect(await origenOf(juan)).toEqual([granted])
+  })
+
+  it('are two when the user was moved to a profile that held the permission', async () => {
+    const idModulo = await addModulo(MODULO)
+    const [sin, con] = [await addPerfil(), await addPerfil()]
+    const granted = idOf(await grant(con, idModulo, { bitEliminar: true }), 'permisos')
+    const juan = await addUsuario(sin)
+    const moved = idOf(await move(juan, con), 'usuario')
+    expect(await origenOf(juan)).toEqual([granted, moved])
+    await write('DELETE', `modulo/${idModulo}`)
+  })
+
+  it('are several when the flag was taken and given again, and none for the matrices between', async () => {
+    const idModulo = await addModulo(MODULO)
+    const perfil = await addPerfil()
+    const juan = await addUsuario(perfil)
+    const first = idOf(await grant(perfil, idModulo, { bitEliminar: true }), 'permisos')
+    await grant(perfil, idModulo, ALL)
+    await grant(perfil, idModulo, { bitEditar: true })
+    const again = idOf(await grant(perfil, idModulo, { bitEliminar: true }), 'permisos')
+    expect(await origenOf(juan)).toEqual([first, again])
+    expect(await origenOf(juan, MODULO, 'bitAgregar')).toHaveLength(1)
+    await write('DELETE', `modulo/${idModulo}`)
+  })
+
+  it('is the row by which the profile became an administrator’s', async () => {
+    const strNombrePerfil = newName('Perfil ')
+    const { data } = await write('POST', 'perfil', { strNombrePerfil })
+    const juan = await addUsuario(data.id)
+    const raised = { strNombrePerfil, bitAdministrador: true }
+    const row = idOf(await write('PUT', `perfil/${data.id}`, raised), 'perfil')
+    expect(await origenOf(juan)).toEqual([row])
+    await write('PUT', `perfil/${data.id}`, { strNombrePerfil, bitAdministrador: false })
+    expect(await origenOf(juan)).toEqual([row])
+  })
+
+  it('is the row by which the module got its name, also when it was renamed twice', async () => {
+    const idModulo = await addModulo('OTRO NOMBRE')
+    const perfil = await addPerfil()
+    const juan = await addUsuario(perfil)
+    const granted = idOf(await grant(perfil, idModulo, { bitEliminar: true }), 'permisos')
+    const named = idOf(
+      await write('PUT', `modulo/${idModulo}`, { strNombreModulo: MODULO }),
+      'modulo',
+    )
+    await write('PUT', `modulo/${idModulo}`, { strNombreModulo: 'EL TERCERO' })
+    expect(await origenOf(juan)).toEqual([named])
+    expect(await origenOf(juan, 'OTRO NOMBRE')).toEqual([granted])
+    expect(await origenOf(juan, 'NUNCA')).toEqual([])
+  })
+
+  it.each([
+    ['modulo=X&accion=bitEditar', 'El campo idUsuario es obligatorio'],
+    ['idUsuario=1&accion=bitEditar', 'El campo modulo es obligatorio'],
+    ['idUsuario=1&modulo=X', 'El campo accion es obligatorio'],
+  ])('need %s', async (query, message) => {
+    expect(await call('GET', `/api/auditoria/origen?${query}`)).toMatchObject(
+      statusFailure(400, message),
+    )
+    const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
+    expect(unknown.body.message).toContain('El campo accion debe ser uno de estos: bitAgregar,')
+  })
+})
+
+it('the token of a deactivated user is not valid again after the activation', async () => {
+  const id = await addUsuario(await addPerfil())
+  const nombre = `usuario${turn}`
+  const token = await login(nombre, 'una clave')
+  for (const idEstadoUsuario of [false, true]) {
+    await write('PUT', `usuario/${id}`, usuario(nombre, { idEstadoUsuario, strPwd: undefined }))
+    expect(await call('GET', '/api/perfil/list', undefined, { token })).toMatchObject({
+      status: 401,
+    })
+  }
+  expect(adminToken).not.toBe(token)
+})
+
+it('a caller who is no administrator cannot rename a profile that holds more', async () => {
   const idPerfil = await addPerfil()
-  const { id: idModulo } = await addModulo()
-  const matriz = { idPerfil, permisos: [{ idModulo, bitEditar: true }] }
-  const { answer } = await write('POST', 'permisos/guardar-matriz', matriz)
-  expect(answer.body).toEqual({ success: true, message: 'Matriz actualizada correctamente' })
-  const deleted = await write('DELETE', `perfil/${idPerfil}`)
-  expect(deleted.answer.body).toEqual({ success: true, message: 'Eliminado correctamente' })
-  const renamed = await write('PUT', `modulo/${idModulo}`, { strNombreModulo: 'OTRO' })
-  expect(renamed.answer.body).toEqual({
-    success: true,
-    data: { id: idModulo, strNombreModulo: 'OTRO' },
-  })
+  const permisos = [{ idModulo: 2, bitEditar: true }]
+  await write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
+  await addUsuario(idPerfil)
+  const token = await login(`usuario${turn}`, 'una clave')
+  const rename = (id: number, strNombrePerfil: string, bitAdministrador = false) =>
+    call('PUT', `/api/perfil/${id}`, { strNombrePerfil, bitAdministrador }, { token })
+  expect(await rename(1, 'OTRO', true)).toMatchObject(FORBIDDEN)
+  const weaker = await addPerfil()
+  expect(await rename(weaker, 'Más débil')).toMatchObject({ status: 200 })
+  expect(await rename(idPerfil, 'El propio')).toMatchObject({ status: 200 })
 })
 
-it('control characters of names in the changes are escaped', async () => {
-  const strNombreModulo = 'A\u001b[2J\u009b\u202e'
-  const { data } = await write('POST', 'modulo', { strNombreModulo })
-  const idPerfil = await addPerfil()
-  await write('POST', 'permisos', { idPerfil, idModulo: data.id, bitEditar: true })
-  expect(readLog()).toContain('"granted":{"A\\u001b[2J%C2%9B%E2%80%AE":["bitEditar"]}')
-  expect(readLog().replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u)
+it('a page of the audit reads at most 51 rows, with each filter and in the middle, too', async () => {
+  await sql`
+    insert into auditoria (fecha, "idUsuario", "strNombreUsuario", accion, entidad, "idEntidad")
+    select '2020-01-01'::timestamptz + n * interval '1 second', n % 2, 'x', 'login',
+      case when n < 1000 then 'perfil' else 'usuario' end, n % 3
+    from generate_series(1, 60000) as n
+  `
+  await sql`analyze auditoria`
+  const [middle] = await sql<[Row]>`select id::int from auditoria where entidad = 'perfil' limit 1`
+  const filters: Filtro[] = [
+    {},
+    { idUsuario: 1 },
+    { entidad: 'perfil' },
+    { entidad: 'auditoria' },
+    { entidad: 'perfil', id: 1 },
+    { desde: 0, hasta: Date.parse('2020-01-01T09:00Z') },
+    { antes: middle?.id, idUsuario: 1 },
+    { entidad: 'perfil', hasta: Date.parse('2020-01-01T00:10Z') },
+  ]
+  for (const filter of filters) {
+    // From the sixth execution of a statement on, PostgreSQL may use a generic plan.
+    for (let round = 0; round < 7; round += 1) {
+      // PostgreSQL reads some rows for its estimates.
+      expect(await countReads(filter), JSON.stringify(filter)).toBeLessThanOrEqual(60)
+    }
+  }
 })
 
-it('the line of a write whose answer cannot be serialized has the target and the changes', async () => {
-  const broken = await testApp()
-  const perfil = await broken.call('POST', '/api/perfil', { strNombrePerfil: 'Antes' })
-  const { id } = perfil.body.data
-  await broken.sql.unsafe(`
-    create or replace function perfil_data(p_perfil perfil) returns jsonb language sql immutable
-    as $$ select jsonb_build_object('id', p_perfil.id, 'strNombrePerfil', p_perfil."strNombrePerfil") $$
-  `)
-  expect(await broken.call('POST', '/api/perfil', { strNombrePerfil: 'Ahora' })).toMatchObject({
-    status: 500,
+/** Returns the number of rows of the audit that PostgreSQL reads for a page. */
+async function countReads(filter: Filtro) {
+  return sql.begin(async (tx) => {
+    const reads = async () => {
+      const [row] = await tx`
+        select seq_tup_read + coalesce(idx_tup_fetch, 0) as reads
+        from pg_stat_xact_user_tables where relname = 'auditoria'
+      `
+      return Number(row?.reads)
+    }
+    const before = await reads()
+    await listAuditoria(tx as unknown as Sql, filter)
+    return (await reads()) - before
   })
-  const lines = broken
-    .readLog()
-    .trim()
-    .split('\n')
-    .map((text): Line => JSON.parse(text))
-  expect(lines.findLast(({ msg }) => msg === 'audit')).toMatchObject({
-    outcome: 'unexpected',
-    target: id + 1,
-    changes: { strNombrePerfil: [null, 'Ahora'] },
-  })
-})
-
-it('LOG_LEVEL=audit logs the audit lines but not the request lines', async () => {
-  const quiet = await testApp({ LOG_LEVEL: 'audit' })
-  await quiet.call('POST', '/api/modulo', { strNombreModulo: 'VENTAS' })
-  await quiet.call('GET', '/api/perfil')
-  const lines = quiet
-    .readLog()
-    .trim()
-    .split('\n')
-    .map((text): Line => JSON.parse(text))
-  // testApp sets up an administrator, who logs in.
-  expect(lines.map(({ msg, route }) => [msg, route])).toEqual([
-    ['administrator profile created from ADMIN_*', undefined],
-    ['administrator set up from ADMIN_*, as none was active', undefined],
-    ['audit', '/api/auth/login'],
-    ['audit', '/api/modulo'],
-  ])
-})
+}

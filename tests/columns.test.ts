@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, expect, it } from 'vitest'
 import type { Actor } from '../src/auth/caller.js'
-import { endSesiones } from '../src/auth/queries.js'
+import { beginSesion, endSesiones, updatePassword } from '../src/auth/queries.js'
 import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
 import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'
 import {
@@ -35,7 +35,15 @@ const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
 afterAll(() => sql.end())
 
 const [admin] = await sql<[{ id: number }]>`select id from usuario`
-const actor: Actor = { id: admin.id, ver: 0, modulo: null, accion: null, enforced: true }
+const actor: Actor = {
+  id: admin.id,
+  ver: 0,
+  modulo: null,
+  accion: null,
+  enforced: true,
+  ip: '127.0.0.1',
+  idPeticion: 'una prueba',
+}
 
 let turn = 0
 
@@ -55,17 +63,17 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     idEstadoUsuario: true,
     imagen: undefined,
   })
-  const { id } = (await insertPerfil(pool, actor, perfil('base'))).data
-  const { data: borrado } = await insertPerfil(pool, actor, perfil('borrado'))
-  const { data: elevado } = await insertPerfil(pool, actor, perfil('elevado'))
-  const { data: matriz } = await insertPerfil(pool, actor, perfil('matriz'))
-  const { data: renombrado } = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
-  const { data: sobrante } = await insertModulo(pool, actor, `SOBRANTE ${round}`)
-  const { data: cambiado } = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
-  const { data: quitado } = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
-  const { data: editado } = await insertUsuario(pool, actor, usuario('editado', id))
-  const { data: despedido } = await insertUsuario(pool, actor, usuario('despedido', id))
-  const { data: saliente } = await insertUsuario(pool, actor, usuario('saliente', id))
+  const { id } = await insertPerfil(pool, actor, perfil('base'))
+  const borrado = await insertPerfil(pool, actor, perfil('borrado'))
+  const elevado = await insertPerfil(pool, actor, perfil('elevado'))
+  const matriz = await insertPerfil(pool, actor, perfil('matriz'))
+  const renombrado = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
+  const sobrante = await insertModulo(pool, actor, `SOBRANTE ${round}`)
+  const cambiado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
+  const quitado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
+  const editado = await insertUsuario(pool, actor, usuario('editado', id))
+  const despedido = await insertUsuario(pool, actor, usuario('despedido', id))
+  const saliente = await insertUsuario(pool, actor, usuario('saliente', id))
 
   return {
     insertPerfil: () => insertPerfil(pool, actor, perfil('nuevo', true)),
@@ -77,11 +85,13 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     insertPermiso: () => insertPermiso(pool, actor, { idPerfil: id, idModulo: 3 }),
     updatePermiso: () => updatePermiso(pool, actor, cambiado.id, { idPerfil: id, idModulo: 4 }),
     deletePermiso: () => deletePermiso(pool, actor, quitado.id),
-    replacePermisos: () => replacePermisos(pool, actor, matriz.id, [{ idModulo: 1 }]),
+    replacePermisos: () => replacePermisos(pool, actor, matriz.id, [{ idModulo: 1 }], null),
     checkUsuarioWrite: () => checkUsuarioWrite(pool, actor, null, id),
     insertUsuario: () => insertUsuario(pool, actor, usuario('nuevo', id)),
     updateUsuario: () => updateUsuario(pool, actor, editado.id, usuario('editado', id)),
     deleteUsuario: () => deleteUsuario(pool, actor, despedido.id),
+    beginSesion: () => beginSesion(pool, { ...saliente, strPwd: 'hash' } as never, actor),
+    updatePassword: () => updatePassword(pool, { ...actor, id: editado.id }, 'hash'),
     endSesiones: () => endSesiones(pool, { ...actor, id: saliente.id }),
   }
 }

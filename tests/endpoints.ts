@@ -36,14 +36,19 @@ export const usuario = (strNombreUsuario: string, more: object = {}) => ({
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 export interface Endpoint {
-  /** What a caller needs: nothing, a session, or a session with a flag on a system module. */
-  needs: 'nothing' | 'session' | `${SystemModule} ${Flag}`
+  /**
+   * What a caller needs: nothing, a session, an administrator's session, or a session with a flag on a
+   * system module.
+   */
+  needs: 'nothing' | 'session' | 'administrador' | `${SystemModule} ${Flag}`
   /** Whether a session is enough when the path names the caller's own record. */
   isOpenToOwner?: true
   /** The answer to an unexpected failure, such as a database that does not answer. */
   unexpected: Answer
   /** The id in the path of a sample request. */
   id?: number
+  /** The query string of a sample request. */
+  query?: string
   /** The body of a sample request. */
   body?: object
   /** The answer to a body that has none of the endpoint's fields. */
@@ -71,6 +76,13 @@ export const ENDPOINTS = {
     unexpected: INTERNAL,
     body: { ...ADMIN, captchaToken: 'humano' },
     withoutFields: statusFailure(400, 'Fallo en la validación del captcha.'),
+    tooLarge: TOO_LARGE,
+  },
+  'PUT /api/auth/password': {
+    needs: 'session',
+    unexpected: INTERNAL,
+    body: { strPwd: 'equivocada', strPwdNueva: 'otra clave' },
+    withoutFields: statusFailure(400, 'El campo strPwd es obligatorio'),
     tooLarge: TOO_LARGE,
   },
   'POST /api/auth/logout': {
@@ -205,6 +217,15 @@ export const ENDPOINTS = {
     unexpected: INTERNAL,
     id: 999,
   },
+  'GET /api/auditoria': {
+    needs: 'administrador',
+    unexpected: INTERNAL,
+  },
+  'GET /api/auditoria/origen': {
+    needs: 'administrador',
+    unexpected: INTERNAL,
+    query: 'idUsuario=1&modulo=USUARIO&accion=bitEditar',
+  },
 } satisfies Record<string, Endpoint>
 
 export type EndpointName = keyof typeof ENDPOINTS
@@ -217,5 +238,7 @@ export const endpoint = (name: EndpointName): Endpoint => ENDPOINTS[name]
 /** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */
 export function addressOf(name: EndpointName, id = endpoint(name).id) {
   const [method, path = ''] = name.split(' ')
-  return { method: method as Method, url: path.replace(/:\w+/, String(id)) }
+  const { query } = endpoint(name)
+  const url = path.replace(/:\w+/, String(id))
+  return { method: method as Method, url: query ? `${url}?${query}` : url }
 }

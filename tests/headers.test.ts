@@ -72,7 +72,7 @@ describe('headers', () => {
     // An address with a port counts as another address, so a proxy must not add the port.
     expect(statuses).toEqual([400, 400, 429, 400, 400, 400])
     const log = behind.readLog().slice(before)
-    const ips = log.match(/(?<="ip":")[^"]+(?=.*"msg":"audit")/g)
+    const ips = log.match(/(?<="ip":")[^"]+(?=.*"msg":"request")/g)
     expect(ips).toEqual(addresses)
   })
 
@@ -90,7 +90,7 @@ describe('headers', () => {
     const plain = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })
     expect(plain.headers).toMatchObject({
       'access-control-allow-origin': ORIGIN,
-      'access-control-expose-headers': 'x-request-id, retry-after, etag',
+      'access-control-expose-headers': 'x-request-id, x-needs, retry-after, etag',
     })
     const other = await preflight('https://otra.ejemplo.com')
     expect(other.headers).not.toHaveProperty('access-control-allow-origin', expect.anything())

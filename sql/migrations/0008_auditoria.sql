@@ -277,12 +277,22 @@ begin
 end
 $$;
 
+-- A record that moves to another profile is deleted from its old one first. So whoever applies the rows in
+-- their order has it afterwards.
 create function audit_permisos_updated() returns trigger
 language plpgsql security definer set search_path from current
 as $$
+declare
+  v_movidos integer[] := array(
+    select id from viejos join nuevos using (id) where viejos."idPerfil" <> nuevos."idPerfil"
+  );
 begin
   perform audit_permisos(
-    array(select row(viejos.*)::permisos_perfil from viejos),
+    array(select row(viejos.*)::permisos_perfil from viejos where id = any(v_movidos)),
+    null
+  );
+  perform audit_permisos(
+    array(select row(viejos.*)::permisos_perfil from viejos where id <> all(v_movidos)),
     array(select row(nuevos.*)::permisos_perfil from nuevos)
   );
   return null;
@@ -356,8 +366,8 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function audit_truncated();
 
--- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them. The trigger
--- recognises that function in the call stack, which nobody can set.
+-- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them, which the
+-- trigger recognises in the call stack. The owner of the table could remove this trigger.
 create function protect_auditoria() returns trigger
 language plpgsql
 as $$
@@ -365,7 +375,7 @@ declare
   v_stack text;
 begin
   get diagnostics v_stack = pg_context;
-  if tg_op = 'DELETE' and v_stack like '%function delete_auditoria(timestamp with time zone)%' then
+  if tg_op = 'DELETE' and v_stack like '% delete_auditoria(timestamp with time zone) %' then
     return null;
   end if;
   raise insufficient_privilege using

@@ -28,23 +28,28 @@ const columns = (sql: Sql) => sql`
  * more rows, and null otherwise: the next page has the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most
- * one row more than it returns, wherever the page begins. Of several filters, one uses its index.
+ * one row more than it returns, wherever the page begins. PostgreSQL would not choose that index for a
+ * value that it believes to be frequent. So the filter is a part of the order and of its two bounds,
+ * which only that index can serve. A filter by caller together with one by record uses one index, and
+ * checks the other condition row by row.
  */
-export async function listAuditoria(
-  sql: Sql,
-  { antes, idUsuario, entidad, id, desde, hasta }: Filtro,
-) {
-  const every = sql`true`
+export async function listAuditoria(sql: Sql, filtro: Filtro) {
+  const { antes, desde, hasta } = filtro
+  const { prefix, values, descending, others } = keyOf(sql, filtro)
+  const from = desde === undefined ? sql`'-infinity'` : moment(sql, desde)
+  const to = hasta === undefined ? sql`'infinity'` : moment(sql, hasta)
+  const end =
+    antes === undefined
+      ? sql`${to}, 0`
+      : sql`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
   const rows = await sql<Fila[]>`
     select ${columns(sql)}
     from auditoria
-    where ${antes === undefined ? every : isBefore(sql, antes)}
-      and ${idUsuario === undefined ? every : sql`"idUsuario" = ${idUsuario}`}
-      and ${entidad === undefined ? every : sql`entidad = ${entidad}`}
-      and ${id === undefined ? every : sql`"idEntidad" = ${id}`}
-      and ${desde === undefined ? every : sql`fecha >= ${moment(sql, desde)}`}
-      and ${hasta === undefined ? every : sql`fecha < ${moment(sql, hasta)}`}
-    order by auditoria.fecha desc, auditoria.id desc
+    where (${prefix} fecha) >= (${values} ${from})
+      and (${prefix} fecha, id) < (${values} ${end})
+      and fecha < ${to}
+      and ${others}
+    order by ${descending} auditoria.fecha desc, auditoria.id desc
     limit ${PAGE_SIZE + 1}
   `
   const data = rows.slice(0, PAGE_SIZE)
@@ -52,12 +57,41 @@ export async function listAuditoria(
   return { data, siguiente }
 }
 
-const isBefore = (sql: Sql, id: number) =>
-  sql`(fecha, id) < ((select fecha from auditoria where id = ${id}), ${id}::bigint)`
+/**
+ * Returns the columns before `fecha` in the index for the filter, their values, their order, and the
+ * condition that the index does not serve.
+ */
+function keyOf(sql: Sql, { idUsuario, entidad, id }: Filtro) {
+  const every = sql`true`
+  if (entidad !== undefined && id !== undefined) {
+    return {
+      prefix: sql`entidad, "idEntidad",`,
+      values: sql`${entidad}, ${id}::integer,`,
+      descending: sql`entidad desc, "idEntidad" desc,`,
+      others: idUsuario === undefined ? every : sql`"idUsuario" = ${idUsuario}`,
+    }
+  }
+  if (idUsuario !== undefined) {
+    return {
+      prefix: sql`"idUsuario",`,
+      values: sql`${idUsuario}::integer,`,
+      descending: sql`"idUsuario" desc,`,
+      others: entidad === undefined ? every : sql`entidad = ${entidad}`,
+    }
+  }
+  if (entidad !== undefined) {
+    return {
+      prefix: sql`entidad,`,
+      values: sql`${entidad},`,
+      descending: sql`entidad desc,`,
+      others: every,
+    }
+  }
+  return { prefix: sql``, values: sql``, descending: sql``, others: every }
+}
 
 /** Returns the timestamp for a number of milliseconds since 1970. */
-const moment = (sql: Sql, milliseconds: number) =>
-  sql`to_timestamp(${milliseconds}::float8 / 1000)`
+const moment = (sql: Sql, milliseconds: number) => sql`to_timestamp(${milliseconds}::float8 / 1000)`
 
 /** Finds the rows by which a user got a permission, oldest first (sql/functions/origen_de_permiso.sql). */
 export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: Pregunta) {

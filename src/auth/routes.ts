@@ -6,13 +6,7 @@ import { Failure, statusFailure, USUAL } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
 import type { Client } from './password.js'
 import { COOKIE } from './plugin.js'
-import {
-  beginSesion,
-  endSesiones,
-  findCredenciales,
-  findHash,
-  updatePassword,
-} from './queries.js'
+import { beginSesion, endSesiones, findCredenciales, findHash, updatePassword } from './queries.js'
 import { RefusedFailure } from './refusal.js'
 import {
   CAPTCHA_RECHAZADO,

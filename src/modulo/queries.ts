@@ -34,11 +34,7 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
  * Adds a module and returns it. Throws the Failure `conflict` if the name is taken. Throws `forbidden`
  * if the name looks like the name of a system module and the actor is not an administrator.
  */
-export async function insertModulo(
-  sql: Sql,
-  actor: Actor,
-  nombre: string,
-): Promise<Modulo> {
+export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
   const [row] = await sql<[{ data: Modulo }]>`
     select insert_modulo(${sql.json(record(nombre))}, ${sql.json(actor)}) -> 'data' as data
   `

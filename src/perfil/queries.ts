@@ -33,11 +33,7 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
  * module, with all flags. Throws the Failure `forbidden` if an actor who is not an administrator adds
  * an administrator's profile.
  */
-export async function insertPerfil(
-  sql: Sql,
-  actor: Actor,
-  perfil: PerfilNuevo,
-): Promise<Perfil> {
+export async function insertPerfil(sql: Sql, actor: Actor, perfil: PerfilNuevo): Promise<Perfil> {
   const [row] = await sql<[{ data: Perfil }]>`
     select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) -> 'data' as data
   `.catch(onRefusal)

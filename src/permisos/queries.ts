@@ -60,10 +60,7 @@ interface PermisosLeidos {
 }
 
 /** Finds the permission records of a profile, by ascending id, and their version. */
-export async function listPermisosByPerfil(
-  sql: Sql,
-  idPerfil: number,
-): Promise<PermisosLeidos> {
+export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<PermisosLeidos> {
   const rows = await sql<(Permiso & { version: string })[]>`
     select
       "versionPermisos" as version,

@@ -157,11 +157,7 @@ export async function updateUsuario(
  * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden`
  * if the user's profile has a permission that the actor's profile lacks.
  */
-export async function deleteUsuario(
-  sql: Sql,
-  actor: Actor,
-  id: number,
-): Promise<string | null> {
+export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
   const [row] = await sql<[{ imagen: string | null }]>`
     select delete_usuario(${id}, ${sql.json(actor)}) ->> 'imagenAnterior' as imagen
   `.catch(onRefusal)
