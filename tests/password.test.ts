@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest'
+import { statusFailure, UNAUTHENTICATED } from './answers.js'
+import { ADMIN, testApp } from './app.js'
+import { usuario } from './endpoints.js'
+import { countWaiting } from './hold.js'
+
+const { sql, call, login } = await testApp()
+const WRONG = statusFailure(401, 'Usuario o contraseña incorrectos.')
+
+let turn = 0
+/** Adds a user with the password `una clave`; returns the user's id, name and token. */
+async function addUser() {
+  turn += 1
+  const nombre = `persona${turn}`
+  const { body } = await call('POST', '/api/usuario', usuario(nombre))
+  return { id: body.data.id as number, nombre, token: await login(nombre, 'una clave') }
+}
+
+const change = (token: string | null, body: object, through = call) =>
+  through('PUT', '/api/auth/password', body, { token })
+const use = async (token: string) =>
+  (await call('GET', '/api/perfil/list', undefined, { token })).status
+
+describe('PUT /api/auth/password', () => {
+  it('ends all sessions of the user, and its token begins the only one', async () => {
+    const { id, nombre, token } = await addUser()
+    const elsewhere = await login(nombre, 'una clave')
+    const { status, body } = await change(token, { strPwd: 'una clave', strPwdNueva: 'otra clave' })
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { success: true, token: expect.any(String) },
+    })
+    expect([await use(token), await use(elsewhere), await use(body.token)]).toEqual([401, 401, 200])
+    expect(await login(nombre, 'otra clave')).toEqual(expect.any(String))
+    await expect(login(nombre, 'una clave')).rejects.toThrow('incorrectos')
+    const [row] = await sql`
+      select * from auditoria where accion = 'password' and "idEntidad" = ${id}
+    `
+    expect(row).toMatchObject({ idUsuario: id, strNombreUsuario: nombre, entidad: 'usuario' })
+  })
+
+  it.each([
+    [{ strPwdNueva: 'x' }, 'El campo strPwd es obligatorio'],
+    [{ strPwd: 'x' }, 'El campo strPwdNueva es obligatorio'],
+    [{ strPwd: 5, strPwdNueva: 'x' }, 'El campo strPwd debe ser texto'],
+    [
+      { strPwd: 'x', strPwdNueva: 'con \0 nulo' },
+      'El campo strPwdNueva contiene caracteres no permitidos',
+    ],
+    [{ strPwd: 'x', strPwdNueva: 'ñ'.repeat(37) }, 'La contraseña no puede superar los 72 bytes'],
+    [{ strPwd: 'una clave', strPwdNueva: 'una clave' }, 'La contraseña nueva debe ser distinta'],
+  ])('refuses %j and changes nothing', async (body, message) => {
+    const { token } = await addUser()
+    expect(await change(token, body)).toMatchObject(statusFailure(400, message))
+    expect(await use(token)).toBe(200)
+  })
+
+  it.each(['mala', 'x'.repeat(80), 'con \0 nulo'])(
+    'answers 401 to the wrong password %j, and the session goes on',
+    async (strPwd) => {
+      const { nombre, token } = await addUser()
+      expect(await change(token, { strPwd, strPwdNueva: 'otra clave' })).toMatchObject(WRONG)
+      expect(await use(token)).toBe(200)
+      expect(await login(nombre, 'una clave')).toEqual(expect.any(String))
+    },
+  )
+
+  it('needs a session', async () => {
+    const body = { strPwd: 'una clave', strPwdNueva: 'otra clave' }
+    expect(await change(null, body)).toMatchObject(UNAUTHENTICATED)
+  })
+
+  it('changes nothing when the user is deactivated meanwhile', async () => {
+    const { id, nombre, token } = await addUser()
+    let answer: ReturnType<typeof change> | undefined
+    await sql.begin(async (tx) => {
+      await tx`update usuario set "idEstadoUsuario" = false where id = ${id}`
+      answer = change(token, { strPwd: 'una clave', strPwdNueva: 'otra clave' })
+      await expect.poll(() => countWaiting(sql), { timeout: 20_000 }).toBeGreaterThan(0)
+    })
+    expect(await answer).toMatchObject(UNAUTHENTICATED)
+    await sql`update usuario set "idEstadoUsuario" = true where id = ${id}`
+    expect(await login(nombre, 'una clave')).toEqual(expect.any(String))
+  })
+})
+
+describe('the limit of attempts', () => {
+  const LIMIT = { status: 429, headers: { 'retry-after': expect.any(String) } }
+
+  it('counts logins and changes of the password together, for an address', async () => {
+    const from = { 'x-forwarded-for': '192.0.2.1' }
+    const proxied = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
+    const credentials = { ...ADMIN, captchaToken: 'rechazar' }
+    const attempts = []
+    for (let n = 0; n < 2; n += 1) {
+      const options = { token: null, headers: from }
+      attempts.push(await proxied.call('POST', '/api/auth/login', credentials, options))
+      const body = { strPwd: 'mala', strPwdNueva: 'x' }
+      attempts.push(await proxied.call('PUT', '/api/auth/password', body, { headers: from }))
+    }
+    expect(attempts.map(({ status }) => status)).toEqual([400, 401, 400, 429])
+    expect(attempts[3]).toMatchObject(LIMIT)
+  })
+
+  it('counts the changes of a user’s password from all addresses', async () => {
+    const proxied = await testApp({ LOGIN_RATE_LIMIT: '2', TRUST_PROXY: 'loopback' })
+    const statuses = []
+    for (let n = 1; n <= 3; n += 1) {
+      const body = { strPwd: 'mala', strPwdNueva: 'x' }
+      const headers = { 'x-forwarded-for': `192.0.2.${n}` }
+      statuses.push((await proxied.call('PUT', '/api/auth/password', body, { headers })).status)
+    }
+    expect(statuses).toEqual([401, 401, 429])
+  })
+})

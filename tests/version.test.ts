@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest'
+import { MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
+import { testApp } from './app.js'
+
+/** How many times two saves with the same version race. */
+const ROUNDS = Number(process.env.RACE_ROUNDS ?? 40)
+
+const first = await testApp()
+const second = await testApp({ DATABASE_URL: first.config.DATABASE_URL.url })
+const { sql, call } = first
+
+const CHANGED = statusFailure(412, 'Los permisos han cambiado. Vuelva a cargarlos.')
+const UNKNOWN = '"5a3c7f3e-9a0b-4c62-9f0e-1d2c3b4a5f60"'
+
+const addPerfil = async (): Promise<number> =>
+  (await call('POST', '/api/perfil', { strNombrePerfil: 'P' })).body.data.id
+const read = (idPerfil: number) => call('GET', `/api/permisos/por-perfil/${idPerfil}`)
+const save = (idPerfil: number, permisos: object[], ifMatch?: string, through = first) =>
+  through.call(
+    'POST',
+    '/api/permisos/guardar-matriz',
+    { idPerfil, permisos },
+    { headers: ifMatch === undefined ? {} : { 'if-match': ifMatch } },
+  )
+const tagOf = ({ headers }: { headers: Record<string, unknown> }) => String(headers.etag)
+
+it('the records of a profile and a saved matrix have the same ETag while nothing changes', async () => {
+  const idPerfil = await addPerfil()
+  const before = await read(idPerfil)
+  expect(tagOf(before)).toMatch(/^"[-\da-f]{36}"$/)
+  const saved = await save(idPerfil, [{ idModulo: 1 }], tagOf(before))
+  expect(withoutHeaders(saved)).toEqual(MATRIX_REPLACED)
+  expect(tagOf(saved)).not.toBe(tagOf(before))
+  expect(tagOf(await read(idPerfil))).toBe(tagOf(saved))
+  const map = await call('GET', `/api/permisos/mis-permisos/${idPerfil}`)
+  expect(tagOf(map)).toBe(tagOf(saved))
+})
+
+it('a matrix with another version in If-Match is refused, and nothing changes', async () => {
+  const idPerfil = await addPerfil()
+  const old = tagOf(await read(idPerfil))
+  await call('POST', '/api/permisos', { idPerfil, idModulo: 2, bitEditar: true })
+  const before = await sql`select * from permisos_perfil`
+  for (const ifMatch of [old, UNKNOWN, 'nonsense', '', `${old}, ${UNKNOWN}`]) {
+    expect(withoutHeaders(await save(idPerfil, [], ifMatch))).toEqual(CHANGED)
+  }
+  expect(await sql`select * from permisos_perfil`).toEqual(before)
+})
+
+it('a matrix is saved without If-Match, with *, and with a list or a weak tag that matches', async () => {
+  const idPerfil = await addPerfil()
+  const matching = [
+    () => undefined,
+    () => '*',
+    (tag: string) => tag,
+    (tag: string) => `W/${tag}`,
+    (tag: string) => `${UNKNOWN}, ${tag}`,
+  ]
+  for (const header of matching) {
+    const tag = tagOf(await read(idPerfil))
+    expect(withoutHeaders(await save(idPerfil, [], header(tag)))).toEqual(MATRIX_REPLACED)
+  }
+})
+
+it('of two saves with the same version, on two replicas, exactly one succeeds', async () => {
+  const idPerfil = await addPerfil()
+  let tag = tagOf(await read(idPerfil))
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const saves = [first, second].map((replica, n) =>
+      save(idPerfil, [{ idModulo: 1 + n, bitEditar: true }], tag, replica),
+    )
+    const answers = await Promise.all(saves)
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412])
+    const winner = answers.findIndex(({ status }) => status === 200)
+    const { body, headers } = await read(idPerfil)
+    expect(body.data).toMatchObject([{ idModulo: 1 + winner }])
+    tag = tagOf({ headers })
+    expect(tag).toBe(tagOf(answers[winner] as never))
+  }
+})
