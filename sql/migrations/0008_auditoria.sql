@@ -33,8 +33,33 @@ create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Adds a row to the audit. The setting `llavero.actor` describes who makes the change. begin_write sets
--- it for the rest of the transaction.
+-- Returns who makes the changes of this transaction, in the columns of the audit. The setting
+-- `llavero.actor` says so, which begin_write sets for the rest of the transaction.
+create function audited_actor()
+returns table (
+  "idUsuario" integer,
+  "strNombreUsuario" text,
+  "idPerfil" integer,
+  "strNombrePerfil" text,
+  ip text,
+  "idPeticion" text
+)
+language plpgsql stable
+as $$
+declare
+  v_actor jsonb := nullif(current_setting('llavero.actor', true), '');
+begin
+  return query select
+    (v_actor ->> 'id')::integer,
+    coalesce(v_actor ->> 'nombre', session_user),
+    (v_actor ->> 'idPerfil')::integer,
+    v_actor ->> 'perfil',
+    v_actor ->> 'ip',
+    v_actor ->> 'idPeticion';
+end
+$$;
+
+-- Adds a row to the audit.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -45,8 +70,6 @@ create function audit(
 ) returns void
 language plpgsql
 as $$
-declare
-  v_actor jsonb := nullif(current_setting('llavero.actor', true), '');
 begin
   insert into auditoria (
     "idUsuario",
@@ -62,20 +85,8 @@ begin
     antes,
     despues
   )
-  values (
-    (v_actor ->> 'id')::integer,
-    coalesce(v_actor ->> 'nombre', session_user),
-    (v_actor ->> 'idPerfil')::integer,
-    v_actor ->> 'perfil',
-    v_actor ->> 'ip',
-    v_actor ->> 'idPeticion',
-    p_accion,
-    p_entidad,
-    p_id,
-    p_nombre,
-    p_antes,
-    p_despues
-  );
+  select actor.*, p_accion, p_entidad, p_id, p_nombre, p_antes, p_despues
+  from audited_actor() as actor;
 end
 $$;
 
@@ -110,10 +121,9 @@ $$;
 -- Records the change of one user, profile or module. Takes the name of the table, and the row before
 -- and after the change. A row that does not exist is null.
 --
--- The hash of a password is replaced by ***. `versionPermisos` and `numPermisos` of a profile are
--- derived from its permission records, so a change of them alone is not recorded. A change of the
--- password alone has the action `password`. If only the version of the sessions is raised, the action
--- is `logout`.
+-- The hash of a password is replaced by ***, and what is derived from the permission records is left out.
+-- A change of the password alone has the action `password`. If only the version of the sessions is raised,
+-- the action is `logout`.
 create function audit_record(p_entidad text, p_antes jsonb, p_despues jsonb) returns void
 language plpgsql
 as $$
@@ -131,10 +141,6 @@ begin
     into v_antes, v_despues
     from jsonb_each(v_despues)
     where value <> v_antes -> key;
-
-    if v_despues = '{}' and p_antes -> 'versionPermisos' <> p_despues -> 'versionPermisos' then
-      return;
-    end if;
     v_accion := case
       when v_despues ? 'strPwd' and v_despues - '{strPwd,versionSesion}'::text[] = '{}' then 'password'
       when v_despues ? 'versionSesion' and v_despues - 'versionSesion' = '{}' then 'logout'
@@ -176,12 +182,28 @@ end
 $$;
 
 -- Records the permission records that a statement has inserted, updated or deleted, with one row of the
--- audit for each profile. Takes the records before and after the statement. Null counts as none.
+-- audit for each profile. Takes the records before and after the statement. Null counts as none. One
+-- statement adds all rows, because a module may have records in tens of thousands of profiles.
 create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
 language plpgsql
 as $$
 begin
-  perform audit(
+  insert into auditoria (
+    "idUsuario",
+    "strNombreUsuario",
+    "idPerfil",
+    "strNombrePerfil",
+    ip,
+    "idPeticion",
+    accion,
+    entidad,
+    "idEntidad",
+    nombre,
+    antes,
+    despues
+  )
+  select
+    actor.*,
     case
       when antes is null then 'insert'
       when despues is null then 'delete'
@@ -189,11 +211,12 @@ begin
     end,
     'permisos',
     id_perfil,
-    audited_name('perfil', id_perfil),
+    coalesce(perfil."strNombrePerfil", audited_name('perfil', id_perfil)),
     antes,
     despues
-  )
   from audited_permisos(p_antes, p_despues)
+  cross join audited_actor() as actor
+  left join perfil on perfil.id = id_perfil
   order by id_perfil;
 end
 $$;
@@ -207,6 +230,18 @@ language plpgsql stable
 as $$
 begin
   return query
+  with registro as (
+    select true as es_anterior, * from unnest(p_antes)
+    union all
+    select false, * from unnest(p_despues)
+  ),
+  nombrado as materialized (
+    select
+      usado.id,
+      coalesce("strNombreModulo", audited_name('modulo', usado.id)) as nombre
+    from (select distinct "idModulo" as id from registro) as usado
+    left join modulo on modulo.id = usado.id
+  )
   select
     "idPerfil",
     case when bool_or(es_anterior) then json_build_object(
@@ -215,23 +250,18 @@ begin
     case when bool_or(not es_anterior) then json_build_object(
       'permisos', json_agg(contenido order by "idModulo") filter (where not es_anterior)
     )::jsonb end
-  from (
-    select true as es_anterior, * from unnest(p_antes)
-    union all
-    select false, * from unnest(p_despues)
-  ) as permiso
-  left join modulo on modulo.id = "idModulo"
+  from registro
+  join nombrado on nombrado.id = "idModulo"
   cross join lateral json_build_object(
-    'id', permiso.id,
+    'id', registro.id,
     'idModulo', "idModulo",
-    'nombreModulo', coalesce("strNombreModulo", audited_name('modulo', "idModulo")),
+    'nombreModulo', nombre,
     'bitAgregar', "bitAgregar",
     'bitEditar', "bitEditar",
     'bitConsulta', "bitConsulta",
     'bitEliminar', "bitEliminar",
     'bitDetalle', "bitDetalle"
   ) as contenido
-  where "idPerfil" is not null
   group by "idPerfil";
 end
 $$;
@@ -247,13 +277,21 @@ begin
 end
 $$;
 
+-- `versionPermisos` and `numPermisos` of a profile are derived from its permission records, so a change of
+-- them alone is not recorded. A module may have records in tens of thousands of profiles.
 create function audit_updated() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
-  perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
-  from viejos
-  full join nuevos using (id)
+  perform audit_record(tg_table_name, antes, despues)
+  from (
+    select id, to_jsonb(viejos) as antes, to_jsonb(nuevos) as despues
+    from viejos
+    join nuevos using (id)
+  ) as cambio
+  where antes -> 'versionPermisos' is not distinct from despues -> 'versionPermisos'
+    or antes - '{versionPermisos,numPermisos}'::text[]
+      <> despues - '{versionPermisos,numPermisos}'::text[]
   order by id;
   return null;
 end
