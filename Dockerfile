@@ -1,6 +1,6 @@
 # A label cannot be read from package.json, so the version is repeated here. The build fails when the two
 # versions differ.
-ARG VERSION=0.2.0
+ARG VERSION=0.3.0
 
 FROM node:24-bookworm-slim AS build
 ARG VERSION

@@ -90,6 +90,9 @@ require_audit_folder() {
   [[ -w $AUDIT ]] || die "the folder $PWD/$AUDIT cannot be written."
 }
 
+# Which lines of a log keep_audit copies: a command that copies them from stdin to stdout.
+kept_lines=audit_lines
+
 # keep_audit CONTAINER NAME: copies the audit lines of the container's log to a new file in $AUDIT, because
 # Docker deletes the log together with the container. NAME becomes part of the name of the file. Writes no
 # file if there are no audit lines. Fails if the log cannot be read or the file cannot be written.
@@ -102,7 +105,7 @@ keep_audit() {
   # A container may be copied twice, for example if its replacement was interrupted. The time in the name
   # keeps the second copy from overwriting the first one, which may have lines that Docker has deleted since.
   file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
-  if docker logs "$1" 2>/dev/null | audit_lines >"$part" \
+  if docker logs "$1" 2>/dev/null | "$kept_lines" >"$part" \
     && chmod 600 -- "$part" \
     && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
