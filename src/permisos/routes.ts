@@ -121,6 +121,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
         unlessOwn: 'perfil',
       },
       mapOf: 'idPerfil',
+      etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
       },
