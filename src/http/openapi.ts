@@ -81,7 +81,7 @@ const describeOperation: SwaggerTransform = ({ schema, url, route }) => {
   const [, , feature = ''] = url.split('/')
   return {
     schema: { ...schema, tags: [feature], response: answersOf(route) },
-    // The service accepts `/api/perfil/`, too. The document has only `/api/perfil`.
+    // Fastify adds the root path of a feature with and without a slash at the end.
     url: url.replace(/\/$/, ''),
   }
 }
@@ -111,7 +111,9 @@ const RETRY_AFTER = header('integer', 'Segundos tras los que conviene repetir la
 /** The further headers of the answers with these statuses. */
 const HEADERS: Record<number, object | undefined> = {
   401: { 'www-authenticate': header('string', 'El esquema de autenticación: Bearer') },
-  403: { 'x-needs': header('string', 'Lo que ha faltado: USUARIO:bitEliminar, o administrador') },
+  403: {
+    'x-needs': header('string', 'Lo que falta: un permiso, como en security, o administrador'),
+  },
   429: { 'retry-after': RETRY_AFTER },
   503: { 'retry-after': RETRY_AFTER },
 }
