@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import fp from 'fastify-plugin'
-import { type About, describeRoutes, documentOf } from './openapi.js'
+import { type About, collectRoutes, documentOf } from './openapi.js'
 
 const HTML = 'text/html; charset=utf-8'
 const STYLES = 'text/css; charset=utf-8'
@@ -58,7 +58,7 @@ const FOR_AN_HOUR = 'public, max-age=3600'
  * contains the routes with an `operationId` that are registered after this plugin.
  */
 export default fp<About>(async (app, about) => {
-  await describeRoutes(app, about)
+  await collectRoutes(app, about)
   const { resolve } = createRequire(import.meta.url)
 
   /**

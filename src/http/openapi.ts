@@ -20,10 +20,10 @@ export interface About {
 }
 
 /**
- * Describes the routes with an `operationId` that are registered after this call. `app.swagger()`
- * then returns their OpenAPI document.
+ * Collects the routes with an `operationId` that are registered after this call. When the application
+ * is ready, documentOf returns the OpenAPI document of these routes.
  */
-export async function describeRoutes(app: FastifyInstance, { description, tags }: About) {
+export async function collectRoutes(app: FastifyInstance, { description, tags }: About) {
   await app.register(swagger, {
     transform: describeOperation,
     // A literal stays a `const`. If it were an `enum` with one value, client generators would make
@@ -54,7 +54,7 @@ export async function describeRoutes(app: FastifyInstance, { description, tags }
   })
 }
 
-/** Returns the document as JSON. It defines each schema that has a title once, under that name. */
+/** Returns the OpenAPI document as JSON. Each schema with a title is defined once, under that name. */
 export function documentOf(app: FastifyInstance): string {
   const schemas: Record<string, object> = {}
 
