@@ -9,7 +9,6 @@ import { reportRefusals } from './auth/refusal.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
-import { EXAMPLES } from './examples.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/bodies.js'
 import docs from './http/docs.js'
 import { keepIdleConnections } from './http/drain.js'
@@ -20,7 +19,6 @@ import healthRoutes from './http/health.js'
 import { limitLargeBodies } from './http/large-bodies.js'
 import { limitLoad } from './http/load.js'
 import { type LogStream, logOptions, logRequests } from './http/log.js'
-import { documentFailures } from './http/openapi.js'
 import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
@@ -42,7 +40,7 @@ declare module 'fastify' {
 /** The largest head of a request, which is its request line and its headers, in bytes. */
 const MAX_HEADER = 16_384
 
-/** The descriptions and the examples that the OpenAPI document contains besides the routes. */
+/** The descriptions that the OpenAPI document contains besides the routes. */
 const ABOUT = {
   description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
   tags: [
@@ -53,7 +51,6 @@ const ABOUT = {
     { name: 'permisos', description: 'La matriz de permisos' },
     { name: 'auditoria', description: 'Quién hizo qué cambio' },
   ],
-  examples: EXAMPLES,
 }
 
 /**
@@ -84,8 +81,8 @@ const ABOUT = {
  *   are updated, and the turn ends.
  *
  * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
- * openapi.ts collects the route for the document, auth/access.ts requires it to declare its access,
- * and documentFailures describes its failures for the document.
+ * openapi.ts collects the route for the document, and auth/access.ts requires it to declare its
+ * access.
  *
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
  * and the threads end (onClose).
@@ -171,7 +168,6 @@ export async function buildApp(
     answerAfterBody(api)
     guardRoutes(api, config)
     reportRefusals(api)
-    api.addHook('onRoute', documentFailures)
     api.register(authRoutes, {
       prefix: '/api/auth',
       loginRateLimit: config.LOGIN_RATE_LIMIT,

@@ -1,6 +1,5 @@
 import { compare, hash } from 'bcryptjs'
 import postgres from 'postgres'
-import { EXAMPLE_IDS } from '../examples.js'
 
 /** The password of every sample user. */
 export const SAMPLE_PASSWORD = 'llavero-muestra'
@@ -14,106 +13,33 @@ export async function insertMuestra(databaseUrl: string) {
   const sql = postgres(databaseUrl, { max: 1 })
   const [row] = await sql`select count(*) > 1 as "isFilled" from perfil`
   if (!row?.isFilled) {
-    await sql.begin(async (transaction) => {
-      await insertExampleRows(transaction)
-      await raiseSequences(transaction)
-      await insertOtherRows(transaction)
-    })
+    const strPwd = await hash(SAMPLE_PASSWORD, 10)
+    await sql.begin((transaction) => insertRows(transaction, strPwd))
   }
   await sql.end()
 }
 
-/** Inserts the rows whose ids the documentation's examples use (examples.ts). */
-async function insertExampleRows(sql: postgres.TransactionSql) {
-  const { usuario, perfil, modulo, permiso } = EXAMPLE_IDS
+/** Inserts the rows of the sample. `strPwd` is the hash of the users' password. */
+async function insertRows(sql: postgres.TransactionSql, strPwd: string) {
   await sql`
-    insert into perfil (id, "strNombrePerfil")
-    overriding system value
-    values
-      (${perfil.supervision}, 'SUPERVISIÓN'),
-      (${perfil.consulta}, 'CONSULTA')
+    insert into perfil ("strNombrePerfil")
+    values ('SUPERVISIÓN'), ('CONSULTA')
   `
-  await sql`
-    insert into modulo (id, "strNombreModulo")
-    overriding system value
-    values
-      (${modulo.almacen}, 'ALMACÉN'),
-      (${modulo.campanas}, 'CAMPAÑAS'),
-      (${modulo.clientes}, 'CLIENTES'),
-      (${modulo.compras}, 'COMPRAS'),
-      (${modulo.reportes}, 'REPORTES'),
-      (${modulo.ventas}, 'VENTAS')
-  `
-  await sql`
-    insert into permisos_perfil (
-      id,
-      "idPerfil",
-      "idModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitDetalle"
-    )
-    overriding system value
-    values
-      (${permiso.compras}, ${perfil.supervision}, ${modulo.compras}, true, true, true, true),
-      (${permiso.ventas}, ${perfil.supervision}, ${modulo.ventas}, true, true, true, true)
-  `
-  const strPwd = await hash(SAMPLE_PASSWORD, 10)
-  await sql`
-    insert into usuario (
-      id,
-      "strNombreUsuario",
-      "idPerfil",
-      "strPwd",
-      "strCorreo",
-      "strNumeroCelular"
-    )
-    overriding system value
-    values
-      (
-        ${usuario.lucia},
-        'lucia',
-        ${perfil.supervision},
-        ${strPwd},
-        'lucia@ejemplo.com',
-        '5587654321'
-      ),
-      (
-        ${usuario.jose},
-        'jose',
-        ${perfil.consulta},
-        ${strPwd},
-        'jose@ejemplo.com',
-        null
-      )
-  `
-}
-
-/**
- * Makes the ids of new rows follow the highest id of each table. The pages of users, profiles and
- * modules begin with the highest id, so new rows come first there.
- */
-async function raiseSequences(sql: postgres.TransactionSql) {
-  for (const table of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
-    await sql`
-      select setval(pg_get_serial_sequence(${table}, 'id'), max(id))
-      from ${sql(table)}
-    `
-  }
-}
-
-/** Inserts further modules and users, and the permission records that are still missing. */
-async function insertOtherRows(sql: postgres.TransactionSql) {
   await sql`
     insert into modulo ("strNombreModulo")
     values
+      ('ALMACÉN'),
+      ('CAMPAÑAS'),
+      ('CLIENTES'),
+      ('COMPRAS'),
       ('CONTABILIDAD'),
       ('ENVÍOS'),
       ('FACTURACIÓN'),
       ('INVENTARIO'),
       ('NÓMINA'),
-      ('PROVEEDORES')
+      ('PROVEEDORES'),
+      ('REPORTES'),
+      ('VENTAS')
   `
   // SUPERVISIÓN may do nearly everything in all modules, and CONSULTA may read four of them.
   await sql`
@@ -137,15 +63,14 @@ async function insertOtherRows(sql: postgres.TransactionSql) {
         supervisa
         or "strNombreModulo" in ('CLIENTES', 'MODULO', 'REPORTES', 'VENTAS')
       )
-    on conflict ("idPerfil", "idModulo") do nothing
   `
-  const strPwd = await hash(SAMPLE_PASSWORD, 10)
   await sql`
     insert into usuario (
       "strNombreUsuario",
       "idPerfil",
       "strPwd",
       "strCorreo",
+      "strNumeroCelular",
       "idEstadoUsuario"
     )
     select
@@ -153,14 +78,17 @@ async function insertOtherRows(sql: postgres.TransactionSql) {
       perfil.id,
       ${strPwd},
       nombre || '@ejemplo.com',
+      celular,
       activo
     from (
       values
-        ('maria', 'CONSULTA', true),
-        ('inactiva', 'CONSULTA', false),
-        ('consulta', 'CONSULTA', true),
-        ('supervisora', 'SUPERVISIÓN', true)
-    ) as muestra (nombre, perfil, activo)
+        ('lucia', 'SUPERVISIÓN', '5587654321', true),
+        ('jose', 'CONSULTA', null, true),
+        ('maria', 'CONSULTA', null, true),
+        ('inactiva', 'CONSULTA', null, false),
+        ('consulta', 'CONSULTA', null, true),
+        ('supervisora', 'SUPERVISIÓN', null, true)
+    ) as muestra (nombre, perfil, celular, activo)
     join perfil on "strNombrePerfil" = perfil
   `
 }

@@ -46,9 +46,7 @@ export class Failure extends Error {
 
   constructor(...[code, text, options]: FailureArguments) {
     super(text, options)
-    // renderFailure takes an empty text for a missing one, so an empty text is refused here. This
-    // also finds an empty text that a route under /api declares: when the service starts,
-    // documentFailures makes a Failure with each text of these routes.
+    // renderFailure takes an empty text for a missing one, so an empty text is refused here.
     if (text === '') {
       throw new TypeError(`the text of the Failure ${code} is empty`)
     }
@@ -142,9 +140,8 @@ export const USUAL: Record<WithOwnText, AnswerWithTexts> &
 }
 
 /**
- * Returns the status, the shape and the body for `failure` on a route that declares `failures`. For
- * most failures no schema filters the body later, so the body must contain only what the client
- * may see.
+ * Returns the status, the shape and the body for `failure` on a route that declares `failures`. No
+ * schema filters the body later, so the body must contain only what the client may see.
  */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const usual: FailureAnswer = USUAL[failure.code]
@@ -186,7 +183,10 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
 
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
-  return reply.code(status).send(body)
+  // Fastify would serialize an object by the schema that the route has for this status, and that is
+  // the schema of its success.
+  const json = JSON.stringify(body)
+  return reply.code(status).type('application/json; charset=utf-8').send(json)
 }
 
 /** The properties that the errors of Fastify and its plugins have. Any other error may lack them. */

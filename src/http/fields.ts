@@ -120,6 +120,8 @@ export function Id(messages?: Messages, description = 'Id') {
     minimum: 1,
     maximum: MAX_ID,
     description,
+    // No row has this id, so an example that is sent as it is changes nothing.
+    examples: [MAX_ID],
   }
   const constraints = [requiredAndNotEmpty, isId]
   const schema = field<number>(wire, constraints, messages)

@@ -122,6 +122,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
         unlessOwn: 'perfil',
       },
       mapOf: 'idPerfil',
+      etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
       },
@@ -151,6 +152,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
   app.get('/por-perfil/:idPerfil', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
+      etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar permisos'),
       },
@@ -172,6 +174,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
     bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
+      etag: true,
       // There is no body yet if the caller may not use the route at all.
       target: ({ body }) => (body as { idPerfil: number } | undefined)?.idPerfil,
       failures: {
