@@ -56,7 +56,10 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number, userO
     },
   )
 
-  /** Returns all bytes of `payload`. Fastify's own reader could not count them while they arrive. */
+  /**
+   * Returns all bytes of `payload`. Fastify's own reader (`parseAs: 'buffer'`) could not count them
+   * while they arrive.
+   */
   async function readBody(request: FastifyRequest, payload: Readable) {
     const pieces: Buffer[] = []
     let size = 0
