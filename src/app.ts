@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import auditoriaRoutes from './auditoria/routes.js'
 import { guardRoutes, identifyCallers } from './auth/access.js'
@@ -12,13 +13,12 @@ import { openPool, type Pool } from './database/pool.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/bodies.js'
 import docs from './http/docs.js'
 import { keepIdleConnections } from './http/drain.js'
-import { answerAfterBody } from './http/early-answers.js'
 import { answerFailures, Failure } from './http/failures.js'
 import headers from './http/headers.js'
 import healthRoutes from './http/health.js'
-import { limitLargeBodies } from './http/large-bodies.js'
 import { limitLoad } from './http/load.js'
 import { type LogStream, logOptions, logRequests } from './http/log.js'
+import { limitPipelining } from './http/pipelining.js'
 import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
@@ -58,25 +58,23 @@ const ABOUT = {
  * the threads that hash passwords. The log lines are written to `logStream`, by default to the standard
  * output.
  *
- * A request under /api passes these steps. Fastify runs hooks of one kind in the order in which they
- * are added, so the order of the calls below matters.
+ * pipelining.ts counts the requests of each connection before Fastify gets them. Then a request under
+ * /api passes these steps. Fastify runs hooks of one kind in the order in which they are added, so the
+ * order of the calls below matters.
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
  *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
  *   turns.ts delays the request while too many requests of the same user are in progress; load.ts
- *   refuses requests under overload; auth/access.ts finds the session and checks the permission;
- *   the login route limits the attempts of each client.
- * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts
- *   reserves memory for a large body; validation.ts checks the path parameters.
- * - The body is read and parsed (bodies.ts).
- * - preValidation: load.ts counts the request again; the login route stores the user name for the
- *   audit line.
+ *   refuses requests while the event loop is late; auth/access.ts finds the session and checks the
+ *   permission; the login route limits the attempts of each client.
+ * - preParsing: validation.ts checks the path parameters.
+ * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
+ * - preValidation: the login route stores the user name for the audit line.
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
- * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
- *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the
- *   audit line is written.
+ * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; bodies.ts gives
+ *   the memory for the body back and waits for the rest of the body; the audit line is written.
  * - When the answer has been sent or the client has disconnected, the log line is written, the metrics
  *   are updated, and the turn ends.
  *
@@ -99,18 +97,24 @@ export async function buildApp(
     bodyLimit: BODY_LIMIT,
     // A path parameter may be as long as the head of a request.
     routerOptions: { maxParamLength: MAX_HEADER },
-    http: {
-      maxHeaderSize: MAX_HEADER,
-      // How long the head of a request may take to arrive, in milliseconds.
-      headersTimeout: 15_000,
-      // How often Node checks headersTimeout and requestTimeout, in milliseconds.
-      connectionsCheckingInterval: 1000,
-      // Node would refuse a request without `Host` itself, with an empty body. answerOddRequests
-      // refuses it with a body like that of any other failure.
-      requireHostHeader: false,
-    },
-    // How long a whole request may take to arrive, in milliseconds.
-    requestTimeout: 120_000,
+    serverFactory: (handler) =>
+      createServer(
+        {
+          maxHeaderSize: MAX_HEADER,
+          // How long the head of a request may take to arrive, in milliseconds.
+          headersTimeout: 15_000,
+          // How often Node checks headersTimeout and requestTimeout, in milliseconds.
+          connectionsCheckingInterval: 1000,
+          // Node would refuse a request without `Host` itself, with an empty body. answerOddRequests
+          // refuses it with a body like that of any other failure.
+          requireHostHeader: false,
+          // How long a whole request may take to arrive, in milliseconds.
+          requestTimeout: 120_000,
+          // How long a connection may be idle, in milliseconds.
+          keepAliveTimeout: 72_000,
+        },
+        limitPipelining(handler),
+      ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
     frameworkErrors: refusePath,
@@ -132,7 +136,6 @@ export async function buildApp(
 
   keepIdleConnections(app)
   validateRequests(app)
-  parseJsonBodies(app)
   answerFailures(app)
   logRequests(app)
   if (config.METRICS === 'true') {
@@ -164,10 +167,9 @@ export async function buildApp(
     const turnsOfUser = Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2))
     takeTurns(api, turnsOfUser)
     await limitLoad(api)
-    limitLargeBodies(api, imageLimit)
-    answerAfterBody(api)
     guardRoutes(api, config)
     reportRefusals(api)
+    parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
     api.register(authRoutes, {
       prefix: '/api/auth',
       loginRateLimit: config.LOGIN_RATE_LIMIT,

@@ -1,126 +1,176 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { BUSY } from './answers.js'
 import { testApp } from './app.js'
+import { startHangingCaptcha } from './captcha.js'
 import { during } from './during.js'
 import { receiveRequests } from './events.js'
 import { addSessions } from './sessions.js'
 
-const MAX_IN_FLIGHT = 400
+const MIB = 1024 * 1024
 const REFUSED = { ...BUSY, headers: { 'retry-after': '5' } }
+/** How many captcha tokens the service verifies at a time. */
+const MAX_PENDING = 256
 
-const service = await testApp()
-const { app, config, call, adminToken } = service
+const captcha = await startHangingCaptcha()
+const service = await testApp({ CAPTCHA_VERIFY_URL: captcha.url })
+const { app, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
-const bearer = { headers: { authorization: `Bearer ${adminToken}` } }
 const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
-/** A session for each request in flight, because the requests of one user would wait. */
-const tokens = (await addSessions(service, MAX_IN_FLIGHT)).map(({ token }) => token)
+/** Sessions of different users, because the bodies and requests of one user have limits of their own. */
+const [one = '', other = '', ...tokens] = (await addSessions(service, 300)).map(
+  ({ token }) => token,
+)
 
-/** Calls `meanwhile` while a lock makes every other statement on the table wait. */
-async function withLock<T>(table: string, meanwhile: () => Promise<T>) {
-  const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-  const result = await sql.begin(async (sql) => {
-    await sql`lock table ${sql(table)}`
-    return meanwhile()
-  })
-  await sql.end()
-  return result
-}
-
-/** Opens a connection and sends the first lines of a request. */
-function open(head: string, token = adminToken) {
+/** Opens a connection and sends `content`. */
+function open(content: string) {
   const client = connect(Number(port), '127.0.0.1')
   client.on('error', () => {})
-  client.write(`${head}\r\nHost: x\r\nCookie: auth_token=${token}\r\nConnection: close\r\n`)
+  client.write(content)
   return client
 }
 
-it('answers 503 with Retry-After above 400 requests in flight, and still answers health', async () => {
-  for (let round = 0; round < 2; round++) {
-    const { accepted, refused } = await withLock('modulo', async () => {
-      const accepted: ReturnType<typeof list>[] = []
-      for (const token of tokens) {
-        accepted.push(list(token))
-        // If all were sent at once, the event loop of a busy machine could lag by more than 1 s, and
-        // the service would refuse requests for that reason.
-        if (accepted.length % 20 === 0) await sleep(1)
-      }
-      // The service delays the answer to a refused request by 1 s. The test releases the lock
-      // before this answer comes. Otherwise the statements that wait for the lock could time out.
-      const refused = list()
-      expect(await call('GET', '/health/live')).toMatchObject({ status: 200 })
-      return { accepted, refused }
-    })
-    expect(await refused).toMatchObject(REFUSED)
-    const answers = await Promise.all(accepted)
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  }
+/** Sends the head of a request with a JSON body of `length` bytes, and the first `sent` of them. */
+function begin(request: string, token: string, length: number, sent: number) {
+  const client = open(
+    `${request} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${token}\r\nConnection: close\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
+  )
+  client.write(Buffer.alloc(sent, ' '))
+  return client
+}
+
+/** Resolves when the service has closed the connection, even if it has reset it. */
+function untilClosed(client: Socket) {
+  client.resume()
+  return new Promise((resolve) => client.once('close', resolve))
+}
+
+/** The open connections of the service. */
+const connections = new Set<Socket>()
+app.server.on('connection', (connection) => {
+  connections.add(connection)
+  connection.once('close', () => connections.delete(connection))
 })
 
-it('accepts requests again once the clients of the requests in flight have disconnected', async () => {
-  await withLock('modulo', async () => {
-    const received = receiveRequests(app.server, tokens.length)
-    const clients = tokens.map((token) => open('GET /api/modulo/list HTTP/1.1', token))
-    for (const client of clients) client.write('\r\n')
-    await received
-    await sleep(500)
-    for (const client of clients) client.destroy()
-  })
-  await expect.poll(list, { timeout: 5000 }).toMatchObject({ status: 200 })
-})
-
-it('does not count a request as in flight while its body is still missing', async () => {
-  const received = receiveRequests(app.server, tokens.length + 1)
-  const clients = [...tokens, adminToken].map((token) => {
-    const client = open('PUT /api/perfil/999 HTTP/1.1', token)
-    client.write('Content-Type: application/json\r\nContent-Length: 2\r\n\r\n')
-    return client
-  })
-  await received
-  // Until the service has looked up the session of such a request, the request counts as in flight.
-  await expect.poll(list).toMatchObject({ status: 200 })
-  const answers = clients.map((client) => text(client))
-  for (const client of clients) client.write('{}')
-  for (const answer of await Promise.all(answers)) {
-    // If more than 400 of the bodies are being handled at once, the others get a 503.
-    expect(answer).toMatch(/^HTTP\/1.1 (400|503) /)
-  }
-})
-
-it('accepts large bodies of 64 MiB in total, and answers 503 to the next', async () => {
-  const length = 10 * 1024 * 1024
-  const begin = (token = adminToken) => {
-    const client = open('POST /api/usuario HTTP/1.1', token)
-    client.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
-    return client
-  }
-  // Bodies of disconnected clients must not count, no matter when the clients disconnected.
-  for (let n = 0; n < 60; n += 1) {
-    const gone = begin()
-    await sleep(n % 6)
-    gone.destroy()
-  }
-  const send = () => {
-    const client = begin()
-    client.write(Buffer.alloc(length, ' '))
-    return text(client)
-  }
-  const clients = tokens.slice(0, 6).map(begin)
-  await Promise.all(clients.map((client) => once(client, 'connect')))
-  // The service handles requests in the order in which they arrive. When it has answered these three,
-  // it has counted the bodies above.
-  for (let n = 0; n < 3; n += 1) await fetch(`http://127.0.0.1:${port}/api/modulo/list`, bearer)
-  expect(await send()).toMatch(/^HTTP\/1.1 503 .*retry-after: 5\r\n/s)
-  expect(await list()).toMatchObject({ status: 200 })
+/** Closes the connections of these clients, and waits until the service has closed all of its own. */
+async function disconnect(clients: Socket[]) {
   for (const client of clients) client.destroy()
-  // The service answers 400 to a body that it has read, because a body of nothing but spaces is not
-  // JSON.
-  await expect.poll(send, { timeout: 10_000 }).toMatch(/^HTTP\/1.1 400 /)
+  await expect.poll(() => connections.size, { timeout: 10_000 }).toBe(0)
+}
+
+const LARGE = 10 * MIB
+const beginUpload = (token: string, sent: number) => begin('POST /api/usuario', token, LARGE, sent)
+/** Sends a body without its last byte for each token, and waits until the service has read them all. */
+async function holdBodies(tokens: string[]) {
+  const clients = tokens.map((token) => beginUpload(token, LARGE - 1))
+  const countBytes = () => [...connections].reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  await expect.poll(countBytes, { timeout: 10_000 }).toBeGreaterThan(clients.length * LARGE)
+  return clients
+}
+/** Sends a body of nothing but spaces. The service answers 400 to it when it has read it. */
+const upload = (token: string) => text(beginUpload(token, LARGE))
+const READ = /^HTTP\/1.1 400 /
+const IS_REFUSED = /^HTTP\/1.1 503 .*retry-after: 5\r\n/s
+
+describe('bodies in memory', () => {
+  it('may have 64 MiB in total; the next large one gets 503, and small ones are accepted', async () => {
+    // Bodies of disconnected clients must not count, no matter when the clients disconnected.
+    for (let n = 0; n < 60; n += 1) {
+      const gone = beginUpload(tokens[n] ?? '', LARGE - 1)
+      await sleep(n % 6)
+      gone.destroy()
+    }
+    await expect.poll(() => upload(one), { timeout: 10_000 }).toMatch(READ)
+    await disconnect([])
+    const slow = await holdBodies(tokens.slice(0, 6))
+    expect(await upload(one)).toMatch(IS_REFUSED)
+    expect(await list()).toMatchObject({ status: 200 })
+    expect(await text(begin('PUT /api/perfil/999', one, 16_000, 16_000))).toMatch(READ)
+    const login = begin('POST /api/auth/login', '', 16_000, 16_000)
+    expect(await text(login)).toMatch(READ)
+
+    await disconnect(slow)
+    expect(await upload(one)).toMatch(READ)
+  })
+
+  it('may have 32 MiB of one user, who gets 503 for the next, and another user is not affected', async () => {
+    const slow = await holdBodies([one, one, one])
+    expect(await upload(one)).toMatch(IS_REFUSED)
+    for (let round = 0; round < 3; round += 1) {
+      const answers = await Promise.all([upload(other), upload(other), upload(other)])
+      for (const answer of answers) expect(answer).toMatch(READ)
+    }
+    await disconnect(slow)
+    expect(await upload(one)).toMatch(READ)
+  })
+
+  it('that arrive slowly hold up nobody', async () => {
+    const received = receiveRequests(app.server, tokens.length)
+    const clients = tokens.map((token) => begin('PUT /api/perfil/999', token, 16_000, 15_000))
+    await received
+    for (const token of [one, other, adminToken]) {
+      const since = performance.now()
+      expect(await list(token)).toMatchObject({ status: 200 })
+      expect(performance.now() - since).toBeLessThan(2500)
+    }
+    const answers = clients.map((client) => text(client))
+    for (const client of clients) client.write(Buffer.alloc(1000, ' '))
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(READ)
+  })
+})
+
+it('answers lists and refuses further logins with 503 while 256 logins wait for the captcha service', async () => {
+  const body = { strNombreUsuario: 'raiz', strPwd: 'otra clave', captchaToken: 'x' }
+  const login = () => call('POST', '/api/auth/login', body, { token: null })
+  captcha.isHanging = true
+  const logins: ReturnType<typeof login>[] = []
+  for (let n = 0; n < 30; n += 1) {
+    for (let m = 0; m < 10; m += 1) logins.push(login())
+    const since = performance.now()
+    expect(await list()).toMatchObject({ status: 200 })
+    // The captcha service has 5 s to answer. A list that waited for a login would wait as long.
+    expect(performance.now() - since).toBeLessThan(2500)
+  }
+  expect(await login()).toMatchObject(REFUSED)
+  expect(captcha.waiting.length).toBeLessThanOrEqual(MAX_PENDING)
+
+  captcha.isHanging = false
+  for (const response of captcha.waiting) response.end('{"success":false}')
+  const statuses = (await Promise.all(logins)).map(({ status }) => status)
+  expect(new Set(statuses)).toEqual(new Set([400, 503]))
+  expect((await login()).status).toBe(401)
+})
+
+describe('requests on one connection that do not wait for the answers', () => {
+  const getList = `GET /api/modulo/list HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n`
+
+  it('are answered if there are 16 of them, again and again', async () => {
+    const client = open('')
+    let answers = ''
+    client.on('data', (bytes) => {
+      answers += bytes
+    })
+    for (let round = 1; round <= 5; round += 1) {
+      client.write(`${getList}\r\n`.repeat(16))
+      await expect.poll(() => answers.match(/HTTP\/1.1 200 /g)?.length).toBe(16 * round)
+    }
+    client.destroy()
+  })
+
+  it.each(['/api/modulo/list', '/health/live', '/x', '/%'])(
+    'make the service close the connection if there are 2,000 of them for %s',
+    async (path) => {
+      const requests = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(2000)
+      const clients = Array.from({ length: 20 }, () => open(requests))
+      const closed = Promise.all(clients.map(untilClosed))
+      const health = await fetch(`http://127.0.0.1:${port}/health/live`)
+      expect(health.status).toBe(200)
+      await closed
+    },
+  )
 })
 
 /**
@@ -141,7 +191,6 @@ const matrix = (permisos: string[]) => `{"idPerfil":1,"permisos":[${permisos.joi
  */
 const entries = (length: number, bytes: number) =>
   Array.from({ length }, (_, n) => keys(bytes, n * bytes).replace('{', `{"idModulo":${1000 + n},`))
-const MIB = 1024 * 1024
 
 /** Returns the JSON of an object with `length` texts of 3 MiB in total. */
 const texts = (length: number) => {

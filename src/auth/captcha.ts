@@ -1,9 +1,11 @@
+import pLimit from 'p-limit'
 import type { Config } from '../config.js'
 import { Failure } from '../http/failures.js'
 
 /**
  * Returns whether the captcha service accepts `token`. `remoteip` is the IP address of the client.
- * Throws the Failure `unavailable` if the service cannot be reached or its answer cannot be used.
+ * Throws the Failure `unavailable` if the service cannot be reached or its answer cannot be used, and
+ * `busy` if too many tokens are being verified.
  */
 export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
 
@@ -11,6 +13,11 @@ export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean
  * How long the captcha service may take from the request to the end of its answer, in milliseconds.
  */
 const TIMEOUT = 5000
+/**
+ * How many tokens may be verified at a time. As many password hashes may wait (see password.ts), so
+ * more logins at once could not be finished anyway.
+ */
+const MAX_PENDING = 256
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -19,7 +26,9 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * hCaptcha and Turnstile share. It sends one request for each token and does not retry.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
-  return async (token, remoteip) => {
+  const limit = pLimit(MAX_PENDING)
+
+  async function verify(token: string, remoteip: string) {
     const form = {
       secret: CAPTCHA_SECRET,
       response: token,
@@ -31,6 +40,11 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config):
     if (body?.success === false) return false
     if (body?.success === true && ok) return true
     throw unavailable()
+  }
+
+  return async (token, remoteip) => {
+    if (limit.activeCount >= MAX_PENDING) throw new Failure('busy')
+    return limit(verify, token, remoteip)
   }
 }
 

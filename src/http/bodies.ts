@@ -1,46 +1,98 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { bodyMemory, type UserOf } from './body-memory.js'
 import { Failure } from './failures.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
 export const BODY_LIMIT = 64 * 1024
 
+/**
+ * How many bytes all bodies may have together while they are read and handled. Each of them takes
+ * several times its size in memory.
+ */
+const MAX_BYTES = 64 * 1024 * 1024
+/** Only what a body has beyond this many bytes is counted. The head of a request may have as many. */
+const UNCOUNTED = 16 * 1024
+/**
+ * What each piece of a body costs besides its bytes, in bytes. A client may send its body byte by
+ * byte, and every byte is then a piece.
+ */
+const PIECE_COST = 256
+
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
-/** How many JSON values a body larger than FREE_SIZE may have. */
-const MAX_VALUES = 1000
+/**
+ * Matches a text that may have more than 1,000 JSON values. Every value except the outermost one comes
+ * after a comma, or is the first one of an array or an object.
+ */
+const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts as
- * a missing one. Three Failures may be thrown:
+ * `null`. Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
- *   than FREE_SIZE and may have more than MAX_VALUES values (see estimateValues)
+ *   than FREE_SIZE and may have more than 1,000 values
+ * - `busy` when too many bytes of bodies are in memory (see body-memory.ts)
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
+ *
+ * `largestBody` is the largest `bodyLimit` of all routes, in bytes.
  */
-export function parseJsonBodies(app: FastifyInstance) {
+export function parseJsonBodies(app: FastifyInstance, largestBody: number, userOf: UserOf) {
+  const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
+  const setBodyBytes = bodyMemory(app, maxBytes, userOf)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', parseBody)
+
+  app.addContentTypeParser(
+    'application/json',
+    async (request: FastifyRequest, payload: Readable) => {
+      const body = await readBody(request, payload).catch((error) => {
+        throw error instanceof Failure ? error : new Failure('unreadable')
+      })
+      return parseBody(body)
+    },
+  )
+
+  /**
+   * Returns all bytes of `payload`. Fastify's own reader (`parseAs: 'buffer'`) could not count them
+   * while they arrive.
+   */
+  async function readBody(request: FastifyRequest, payload: Readable) {
+    const pieces: Buffer[] = []
+    let size = 0
+
+    // If the iterator destroyed the stream, the client would get no answer.
+    for await (const piece of payload.iterator({ destroyOnReturn: false })) {
+      size += piece.length
+      if (size > request.routeOptions.bodyLimit) throw new Failure('tooLarge')
+      pieces.push(piece)
+      const cost = size + pieces.length * PIECE_COST
+      setBodyBytes(request, Math.max(0, cost - UNCOUNTED))
+    }
+    // The iterator also ends if the connection was destroyed before it began.
+    if (!payload.readableEnded) throw new Failure('unreadable')
+    return Buffer.concat(pieces)
+  }
+
+  app.addHook('onSend', (request, _reply, _payload, done) => {
+    setBodyBytes(request, 0)
+    answerAfterBody(request.raw, done)
+  })
 }
 
-async function parseBody(request: FastifyRequest, payload: Readable) {
-  const { bodyLimit } = request.routeOptions
-  const announced = Number(request.headers['content-length'])
-  if (announced > bodyLimit) throw new Failure('tooLarge')
-
-  const body = await readBody(payload, bodyLimit)
-  if (body.length === 0) return undefined
+/** Returns the value of a JSON body. Throws the Failures `tooLarge` and `noJson`. */
+function parseBody(body: Buffer) {
   // Parsing a large body of many small values blocks the process for seconds. A few long strings of
   // the same total size are parsed quickly.
-  const isSlowToParse = body.length > FREE_SIZE && estimateValues(body) > MAX_VALUES
-  if (isSlowToParse) throw new Failure('tooLarge')
+  const isLarge = body.length > FREE_SIZE
+  if (isLarge && MANY_VALUES.test(body.toString('latin1'))) throw new Failure('tooLarge')
   // `toString` would replace each byte that is not valid UTF-8, and the altered text would be stored.
   if (!isUtf8(body)) throw new Failure('noJson')
-
   try {
-    return JSON.parse(body.toString())
+    return JSON.parse(body.toString() || 'null')
   } catch {
     // The parser's own error is discarded, because its message quotes the body.
     throw new Failure('noJson')
@@ -48,69 +100,13 @@ async function parseBody(request: FastifyRequest, payload: Readable) {
 }
 
 /**
- * Returns all bytes of `payload`. A client may send its body byte by byte, and a list of such pieces
- * would need far more memory than the body. So each piece is copied into one buffer when it arrives.
+ * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body is
+ * read and discarded. Many clients read the answer only after they have sent everything. If the
+ * connection were closed before that, such a client would see a reset connection instead of the answer.
+ * A client that sends for longer than `requestTimeout` is disconnected by Node.
  */
-function readBody(payload: Readable, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    let buffer: Buffer = Buffer.alloc(0)
-    let length = 0
-
-    function add(piece: Buffer) {
-      const newLength = length + piece.length
-      if (newLength > limit) {
-        payload.off('data', add)
-        // Without this line, the callback of `finished` below would keep the buffer in memory until
-        // the client has sent its whole body, which may take minutes.
-        buffer = Buffer.alloc(0)
-        reject(new Failure('tooLarge'))
-        return
-      }
-      buffer = enlarge(buffer, length, newLength, limit)
-      piece.copy(buffer, length)
-      length = newLength
-    }
-
-    payload.on('data', add)
-    finished(payload, { writable: false }, (error) => {
-      // If the connection was destroyed before `finished` was called, `error` may be undefined. Then the
-      // stream has not ended, which the second condition detects.
-      const isIncomplete = error || !payload.readableEnded
-      if (isIncomplete) reject(new Failure('unreadable'))
-      else resolve(buffer.subarray(0, length))
-    })
-  })
-}
-
-/**
- * Returns a buffer of at least `needed` bytes that begins with the first `length` bytes of `buffer`.
- * A new buffer has at least twice the size, up to `limit`, so that the body is not copied again for
- * each piece.
- */
-function enlarge(buffer: Buffer, length: number, needed: number, limit: number) {
-  if (needed <= buffer.length) return buffer
-  const size = Math.min(limit, Math.max(needed, 2 * buffer.length))
-  const larger = Buffer.allocUnsafe(size)
-  buffer.copy(larger, 0, 0, length)
-  return larger
-}
-
-/**
- * Returns an upper bound for the number of JSON values in `body`. If the bound is above MAX_VALUES,
- * returns any number above MAX_VALUES, because `count` stops early. Every value except the
- * outermost one comes after a comma, or is the first one of an array or an object.
- */
-function estimateValues(body: Buffer) {
-  return 1 + count(body, ',') + count(body, '[') + count(body, '{')
-}
-
-/** Returns how often `character` occurs in `body`, or MAX_VALUES + 1 if it occurs more often. */
-function count(body: Buffer, character: string) {
-  let found = 0
-  let index = body.indexOf(character)
-  while (index >= 0 && found <= MAX_VALUES) {
-    found += 1
-    index = body.indexOf(character, index + 1)
-  }
-  return found
+function answerAfterBody(body: IncomingMessage, done: () => void) {
+  if (body.complete) return done()
+  body.resume()
+  finished(body, { writable: false }, () => done())
 }
