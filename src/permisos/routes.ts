@@ -17,6 +17,7 @@ import {
 import {
   DePerfilParams,
   MATRIZ_BODY_LIMIT,
+  MAX_ENTRADAS,
   MapaDePermisos,
   Matriz,
   Permiso,
@@ -188,9 +189,11 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body }) => {
       const { idPerfil, permisos = [] } = body
-      // A matrix that names a module twice is refused before the write is sent to the database.
+      // A matrix that is too long or names a module twice is refused before the write is sent to the
+      // database.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
-      if (modulos.size < permisos.length) throw new Failure('conflict')
+      const hasDuplicates = modulos.size < permisos.length
+      if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')
 
       const changes = await replacePermisos(sql, caller, idPerfil, permisos)
       return {
