@@ -1,27 +1,11 @@
-import { OptionalKind, type Static, type TObject, type TSchema } from '@sinclair/typebox'
-import type {
-  FastifyInstance,
-  FastifyPluginAsync,
-  FastifyPluginOptions,
-  FastifyTypeProvider,
-  RawServerDefault,
-} from 'fastify'
+import { OptionalKind, type TObject, type TSchema } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
 import { type Constraint, isObject, required, violatedConstraint } from './constraints.js'
 import { Failure } from './failures.js'
 import { type Messages, rulesOf } from './fields.js'
 
-/**
- * Gives `params`, `query` and `body` in a handler the types of their decoded values. These types
- * follow from the schemas of the route.
- */
-export interface TypeProvider extends FastifyTypeProvider {
-  validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
-  serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown
-}
-
 /** The type of a feature's plugin. The schemas of its routes determine the types of its handlers. */
-export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
-  FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
+export type { FastifyPluginAsyncTypebox as RoutePlugin } from '@fastify/type-provider-typebox'
 
 /**
  * Checks and decodes requests by the schemas of their routes. If a route has a body, its path parameters
