@@ -1,8 +1,8 @@
-import { type Static, type StaticDecode, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { Accion } from '../auth/schemas.js'
-import { type Constraint, isId, isText, required } from '../http/constraints.js'
+import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/constraints.js'
 import { Done, Named, NullableText } from '../http/envelopes.js'
-import { decoded, field, Id, Text } from '../http/fields.js'
+import { field, Id, Text } from '../http/fields.js'
 
 const NullableId = (description: string) =>
   Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
@@ -62,16 +62,17 @@ function Choice<T extends string>(values: readonly T[], description: string) {
   const isOneOf: Constraint = {
     name: 'choice',
     isSatisfied: (value) => values.includes(value as T),
-    message: (name) => `El campo ${name} debe ser uno de estos: ${values.join(', ')}`,
+    message: `El campo %s debe ser uno de estos: ${values.join(', ')}`,
   }
-  return field<T>({ type: 'string', enum: values, description }, [required, isOneOf])
+  return field<T>({ type: 'string', enum: values, description }, [requiredAndNotEmpty, isOneOf])
 }
 
 /** A date, or a date and a time. Without an offset from UTC it is in UTC. */
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
 
 /** Returns the milliseconds since 1970, or NaN if the text is not a moment in ISO 8601. */
-function toMilliseconds(text: string) {
+function toMilliseconds(value: unknown) {
+  const text = String(value)
   const [, day, time, , , offset] = ISO_8601.exec(text) ?? []
   // JavaScript accepts some days that the month does not have, such as February 30.
   const isDay = day !== undefined && new Date(day).toJSON()?.startsWith(day)
@@ -81,45 +82,41 @@ function toMilliseconds(text: string) {
 
 const isMoment: Constraint = {
   name: 'moment',
-  isSatisfied: (value) => !Number.isNaN(toMilliseconds(String(value))),
-  message: (name) => `El campo ${name} debe ser una fecha ISO 8601`,
+  isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
+  message: 'El campo %s debe ser una fecha ISO 8601',
 }
 
 /** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */
-function Moment(description: string) {
-  const schema = field<string>({ type: 'string', format: 'date-time', description }, [
-    isText,
-    isMoment,
-  ])
-  return decoded(schema, toMilliseconds)
-}
+const Moment = (description: string) =>
+  field(
+    { type: 'string', format: 'date-time', description },
+    [requiredAndNotEmpty, isText, isMoment],
+    { decode: toMilliseconds },
+  )
 
 /** The id of a row, which may be greater than the ids of other tables. */
-const IdDeFila = decoded(
-  field<unknown>({ type: 'integer', minimum: 1, description: 'Las filas anteriores a esta' }, [
-    isId,
-  ]),
-  (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
+const IdDeFila = field(
+  { type: 'integer', minimum: 1, description: 'Las filas anteriores a esta' },
+  [requiredAndNotEmpty, isId],
+  { decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER) },
 )
 
 const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as const
 const FLAGS: Accion[] = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
-const Optional = <T extends TProperties>(properties: T) => Type.Partial(Type.Object(properties))
-
-export const Filtro = Optional({
-  antes: IdDeFila,
-  idUsuario: Id({}, 'Los cambios que hizo este usuario'),
-  entidad: Choice(ENTIDADES, 'Los cambios de esta clase de registro'),
-  id: Id({}, 'Los cambios del registro con este id. Necesita entidad'),
-  desde: Moment('Los cambios desde este momento, incluido'),
-  hasta: Moment('Los cambios hasta este momento, sin incluirlo'),
+export const Filtro = Type.Object({
+  antes: Type.Optional(IdDeFila),
+  idUsuario: Type.Optional(Id({}, 'Los cambios que hizo este usuario')),
+  entidad: Type.Optional(Choice(ENTIDADES, 'Los cambios de esta clase de registro')),
+  id: Type.Optional(Id({}, 'Los cambios del registro con este id. Necesita entidad')),
+  desde: Type.Optional(Moment('Los cambios desde este momento, incluido')),
+  hasta: Type.Optional(Moment('Los cambios hasta este momento, sin incluirlo')),
 })
-export type Filtro = StaticDecode<typeof Filtro>
+export type Filtro = Static<typeof Filtro>
 
 export const Pregunta = Type.Object({
   idUsuario: Id({}, 'Id del usuario, aunque ya no exista'),
   modulo: Text({ description: 'Nombre del módulo, aunque ya no exista' }),
   accion: Choice(FLAGS, 'La acción permitida'),
 })
-export type Pregunta = StaticDecode<typeof Pregunta>
+export type Pregunta = Static<typeof Pregunta>

@@ -44,7 +44,7 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
 
 const fitsBcrypt: Constraint = {
   ...hasAtMostBytes(MAX_PASSWORD_BYTES),
-  message: () => `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
+  message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
 }
 
 /**

@@ -5,10 +5,10 @@
 export interface Constraint {
   /** The key under which a field can replace the constraint's message (see `Messages` in fields.ts). */
   readonly name: string
+  /** The message for the client, with `%s` in the place of the field's name. */
+  readonly message: string
   /** Returns whether `value` satisfies the constraint, given that it satisfies all earlier ones. */
   isSatisfied(value: unknown): boolean
-  /** Returns the message for the client when the value of `field` violates the constraint. */
-  message(field: string): string
 }
 
 /** Returns the first constraint that `value` violates, or undefined if it satisfies all of them. */
@@ -16,10 +16,11 @@ export function violatedConstraint(constraints: readonly Constraint[], value: un
   return constraints.find((constraint) => !constraint.isSatisfied(value))
 }
 
+/** A field that is null counts as missing. */
 export const required: Constraint = {
   name: 'missing',
+  message: 'El campo %s es obligatorio',
   isSatisfied: (value) => value !== undefined && value !== null,
-  message: (field) => `El campo ${field} es obligatorio`,
 }
 
 /** Like `required`, but an empty text counts as missing, too. */
@@ -32,53 +33,61 @@ export const requiredAndNotEmpty: Constraint = {
 export const requiredAndNotBlank: Constraint = {
   ...required,
   isSatisfied: (value) => {
-    const isBlank = typeof value === 'string' && value.trim() === ''
-    return required.isSatisfied(value) && !isBlank
+    const trimmed = typeof value === 'string' ? value.trim() : value
+    return requiredAndNotEmpty.isSatisfied(trimmed)
   },
 }
 
 export const isBoolean: Constraint = {
   name: 'boolean',
+  message: 'El campo %s debe ser booleano',
   isSatisfied: (value) => typeof value === 'boolean',
-  message: (field) => `El campo ${field} debe ser booleano`,
 }
 
 export const isText: Constraint = {
   name: 'text',
+  message: 'El campo %s debe ser texto',
   isSatisfied: (value) => typeof value === 'string',
-  message: (field) => `El campo ${field} debe ser texto`,
+}
+
+export const isList: Constraint = {
+  name: 'list',
+  message: 'El campo %s debe ser una lista',
+  isSatisfied: Array.isArray,
+}
+
+/** The value, an entry of a list, is an object. The message names the field that has the list. */
+export const isObject: Constraint = {
+  name: 'object',
+  message: 'El campo %s debe ser una lista de objetos',
+  isSatisfied: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 }
 
 /** The value is a whole number other than 0, or a text that JavaScript converts to one. */
 export const isId: Constraint = {
   name: 'number',
+  message: 'El campo %s debe ser un número entero distinto de 0',
   isSatisfied: (value) => Boolean(wholeNumber(value)),
-  message: (field) => `El campo ${field} debe ser un número entero distinto de 0`,
 }
 
 /** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
 export const isPage: Constraint = {
   name: 'page',
-  isSatisfied: (value) => (wholeNumber(value) ?? 0) >= 1,
-  message: (field) => `El campo ${field} debe ser un entero mayor o igual a 1`,
+  message: 'El campo %s debe ser un entero mayor o igual a 1',
+  isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
 export const isTrueOrFalse: Constraint = {
   name: 'choice',
+  message: 'El campo %s debe ser true o false',
   isSatisfied: (value) => value === 'true' || value === 'false',
-  message: (field) => `El campo ${field} debe ser true o false`,
 }
-
-const forbiddenCharacters = (field: string) => `El campo ${field} contiene caracteres no permitidos`
 
 /** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
 export const isStorable: Constraint = {
   name: 'characters',
-  isSatisfied: (value) => {
-    const text = String(value)
-    return !text.includes('\0') && text.isWellFormed()
-  },
-  message: forbiddenCharacters,
+  message: 'El campo %s contiene caracteres no permitidos',
+  isSatisfied: (text: string) => !text.includes('\0') && text.isWellFormed(),
 }
 
 /** White space at either end, or a control or invisible character anywhere. */
@@ -86,23 +95,24 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
 /** The text has no control or invisible characters, and no white space at either end. */
 export const isVisible: Constraint = {
-  name: 'characters',
-  isSatisfied: (value) => !INVISIBLE.test(String(value)),
-  message: forbiddenCharacters,
+  ...isStorable,
+  isSatisfied: (text: string) => !INVISIBLE.test(text),
 }
 
 /** The text has at most `max` characters (code points). */
 export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
-  isSatisfied: (value) => !isLongerThan(max, String(value)),
-  message: (field) => `El campo ${field} no puede superar los ${max} caracteres`,
+  message: `El campo %s no puede superar los ${max} caracteres`,
+  // A code point has one or two UTF-16 units. So the start of a text is too long if and only if the
+  // text is, and the code points of a text of many megabytes are not all counted.
+  isSatisfied: (text: string) => [...text.slice(0, 2 * max + 1)].length <= max,
 })
 
 /** The text has at most `max` bytes in UTF-8. */
 export const hasAtMostBytes = (max: number): Constraint => ({
   name: 'bytes',
-  isSatisfied: (value) => Buffer.byteLength(String(value)) <= max,
-  message: (field) => `El campo ${field} no puede superar los ${max} bytes`,
+  message: `El campo %s no puede superar los ${max} bytes`,
+  isSatisfied: (text: string) => Buffer.byteLength(text) <= max,
 })
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
@@ -113,8 +123,8 @@ const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u
 /** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',
-  isSatisfied: (value) => EMAIL.test(String(value)),
-  message: (field) => `El campo ${field} debe ser un correo electrónico`,
+  message: 'El campo %s debe ser un correo electrónico',
+  isSatisfied: (text: string) => EMAIL.test(text),
 }
 
 /** Returns the constraints of a text that is stored and has at most `max` characters. */
@@ -125,27 +135,14 @@ export const textConstraints = (max: number, presence = requiredAndNotBlank) => 
   hasAtMost(max),
 ]
 
-/** Returns whether `text` has more than `max` code points. */
-function isLongerThan(max: number, text: string) {
-  // `length` counts UTF-16 units, and a code point has one or two of them. So for most texts the code
-  // points need not be counted.
-  if (text.length <= max) return false
-  if (text.length > 2 * max) return true
-  return [...text].length > max
-}
-
 /**
  * Returns `value` itself if it is a whole number. If `value` is a text that JavaScript's `Number`
  * converts to a whole number, returns that number. A blank text becomes 0. A number beyond the
- * range of a double becomes Infinity, which counts as a whole number. Returns undefined for every
- * other value, even for the word `Infinity`.
+ * range of a double becomes Infinity, which counts as a whole number. Returns NaN for every other
+ * value, even for the word `Infinity`.
  */
 function wholeNumber(value: unknown) {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined
-  const isInfinityWord = typeof value === 'string' && /infinity/i.test(value)
-  if (isInfinityWord) return undefined
-
-  const number = Number(value)
-  const isOutOfRange = Math.abs(number) === Infinity
-  return Number.isInteger(number) || isOutOfRange ? number : undefined
+  if (typeof value === 'string' && value.includes('Infinity')) return NaN
+  const number = typeof value === 'string' ? Number(value) : value
+  return typeof number === 'number' && Math.trunc(number) === number ? number : NaN
 }

@@ -1,104 +1,49 @@
-import {
-  type ArrayOptions,
-  Kind,
-  type TObject,
-  type TSchema,
-  type TUnsafe,
-  Type,
-  TypeRegistry,
-} from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import {
   type Constraint,
-  hasAtMost,
   isBoolean,
   isId,
+  isList,
   isPage,
-  isStorable,
-  isText,
   isTrueOrFalse,
   isVisible,
   required,
   requiredAndNotBlank,
   requiredAndNotEmpty,
   textConstraints,
-  violatedConstraint,
 } from './constraints.js'
-import { Failure } from './failures.js'
 
 /** The contract's texts for the constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-/**
- * The key of a schema's constraints. It is a symbol, so that they do not appear in the OpenAPI document.
- */
-const CONSTRAINTS = Symbol('constraints')
+interface FieldOptions<T> {
+  /** The texts that replace the constraints' own messages. */
+  messages?: Messages
+  /** Returns what the handler gets for a valid value. By default the handler gets the value itself. */
+  decode?(value: unknown): T
+}
 
-interface FieldConstraints {
+interface Rules extends FieldOptions<unknown> {
   constraints: readonly Constraint[]
-  messages: Messages
 }
 
-type FieldSchema = TSchema & {
-  [CONSTRAINTS]?: FieldConstraints
-}
-
-TypeRegistry.Set<FieldSchema>('Field', (schema, value) => {
-  const { constraints } = constraintsOf(schema)
-  return violatedConstraint(constraints, value) === undefined
-})
-
-function constraintsOf(schema: FieldSchema): FieldConstraints {
-  return schema[CONSTRAINTS] ?? { constraints: [], messages: {} }
-}
+/** The key of a field's rules. It is a symbol, so that they do not appear in the OpenAPI document. */
+const RULES = Symbol('rules')
 
 /**
- * Returns the schema of a field. `wire` is its JSON Schema for the OpenAPI document only. A request is
- * checked against the constraints, in their order. `messages` replaces the constraints' own texts.
+ * Returns the schema of a field, of which handlers get a `T`. `wire` is its JSON Schema for the
+ * OpenAPI document only. A request is checked against the constraints, in their order.
  */
 export function field<T>(
   wire: object,
   constraints: readonly Constraint[],
-  messages: Messages = {},
+  options: FieldOptions<T> = {},
 ) {
-  return Type.Unsafe<T>({
-    ...wire,
-    [Kind]: 'Field',
-    [CONSTRAINTS]: { constraints, messages },
-  })
+  return Type.Unsafe<T>({ ...wire, [RULES]: { ...options, constraints } })
 }
 
-/** Returns the field with a conversion: handlers get what `decode` returns for a valid value. */
-export function decoded<Wire, T>(schema: TUnsafe<Wire>, decode: (value: Wire) => T) {
-  return Type.Transform(schema)
-    .Decode(decode)
-    .Encode((value) => value as unknown as Wire)
-}
-
-/** Returns the Failure for the first constraint of the field `name` that `value` violates, if any. */
-export function checkField(name: string, schema: TSchema, value: unknown): Failure | undefined {
-  const { constraints, messages } = constraintsOf(schema)
-  const violated = violatedConstraint(constraints, value)
-  return violated && failureFor(name, violated, messages)
-}
-
-/**
- * Returns every Failure that the field `name` can have. A field that is not required has no Failure for
- * a missing value.
- */
-export function fieldFailures(name: string, schema: TSchema, isRequired: boolean): Failure[] {
-  const { constraints, messages } = constraintsOf(schema)
-  const checked = isRequired
-    ? constraints
-    : constraints.filter((constraint) => constraint.name !== required.name)
-  return checked.map((constraint) => failureFor(name, constraint, messages))
-}
-
-/** Returns the Failure `invalid` if the contract has a text for the constraint, else `malformed`. */
-function failureFor(name: string, constraint: Constraint, messages: Messages) {
-  const message = messages[constraint.name]
-  if (message !== undefined) return new Failure('invalid', message)
-  return new Failure('malformed', constraint.message(name))
-}
+/** Returns the rules of a schema that was made by `field`. */
+export const rulesOf = (schema: TSchema) => (schema as TSchema & { [RULES]: Rules })[RULES]
 
 /** The largest value of an integer column in PostgreSQL, and so the largest id. */
 export const MAX_ID = 2_147_483_647
@@ -123,35 +68,16 @@ export function Id(messages?: Messages, description = 'Id') {
     // No row has this id, so an example that is sent as it is changes nothing.
     examples: [MAX_ID],
   }
-  const constraints = [requiredAndNotEmpty, isId]
-  const schema = field<number>(wire, constraints, messages)
-  return decoded(schema, toId)
+  return field(wire, [requiredAndNotEmpty, isId], { messages, decode: toId })
 }
 
 /** Returns the schema of an id in the path. `message` is the text for all of its constraints. */
 export const PathId = (message: string, description: string) =>
   Id({ missing: message, number: message }, description)
 
-const TOO_LONG = Symbol('too long')
-
-/** The schema of a list. Its property TOO_LONG returns the Failure for a list that is too long. */
-type ListSchema = TSchema & { [TOO_LONG]?: () => Failure }
-
-/**
- * Returns the schema of a list of objects. A list of more than `maxItems` objects fails with the
- * Failure that `tooLong` returns.
- */
-export function List<T extends TObject>(items: T, maxItems: number, tooLong: () => Failure) {
-  const options: ArrayOptions = { maxItems }
-  return Type.Array(items, { ...options, [TOO_LONG]: tooLong })
-}
-
-/** Returns the Failure for a list with too many objects, and undefined for all other lists. */
-export function checkLength(schema: TSchema, list: unknown[]): Failure | undefined {
-  if (list.length <= schema.maxItems) return undefined
-  const { [TOO_LONG]: tooLong } = schema as ListSchema
-  return tooLong?.()
-}
+/** Returns the schema of a list of objects. `maxItems` is for the document; the handler checks it. */
+export const List = <T extends TObject>(items: T, maxItems: number) =>
+  field<Static<T>[]>({ maxItems, type: 'array', items }, [required, isList])
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
@@ -185,7 +111,7 @@ export function Text(options: TextOptions = {}) {
   const presence = blank ? required : requiredAndNotBlank
   const constraints = textConstraints(max, presence)
   if (visible) constraints.push(isVisible)
-  return field<string>(wire, constraints, messages)
+  return field<string>(wire, constraints, { messages })
 }
 
 const PAGE_WIRE = { type: 'integer', minimum: 1, default: 1, description: 'Página' }
@@ -195,7 +121,9 @@ const MAX_PAGE = MAX_ID
 
 /** The query parameter `page`: a whole number of at least 1 (contract, section 8). */
 export const PageNumber = Type.Optional(
-  decoded(field<string>(PAGE_WIRE, [isPage]), (value) => Math.min(Number(value), MAX_PAGE)),
+  field(PAGE_WIRE, [requiredAndNotEmpty, isPage], {
+    decode: (value) => Math.min(Number(value), MAX_PAGE),
+  }),
 )
 
 /** The longest text to search for, in characters. The texts that are searched are not longer. */
@@ -212,13 +140,13 @@ export const Search = Type.Optional(
       maxLength: MAX_SEARCH,
       description: 'Texto que contiene',
     },
-    [isText, isStorable, hasAtMost(MAX_SEARCH)],
+    textConstraints(MAX_SEARCH, requiredAndNotEmpty),
   ),
 )
 
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */
 export function QueryBoolean(description: string) {
   const wire = { type: 'string', enum: ['true', 'false'], description }
-  const schema = field<string>(wire, [isTrueOrFalse])
-  return Type.Optional(decoded(schema, (value) => value === 'true'))
+  const decode = (value: unknown) => value === 'true'
+  return Type.Optional(field(wire, [requiredAndNotEmpty, isTrueOrFalse], { decode }))
 }

@@ -1,120 +1,103 @@
-import type { StaticDecode, TObject, TSchema } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { Value } from '@sinclair/typebox/value'
-import type {
-  FastifyInstance,
-  FastifyPluginAsync,
-  FastifyPluginOptions,
-  FastifyTypeProvider,
-  RawServerDefault,
-} from 'fastify'
+import { OptionalKind, type TObject, type TSchema } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Constraint, isObject, required, violatedConstraint } from './constraints.js'
 import { Failure } from './failures.js'
-import { checkField, checkLength, fieldFailures } from './fields.js'
-
-/**
- * Gives `params`, `query` and `body` in a handler the types of their decoded values. These types
- * follow from the schemas of the route.
- */
-export interface TypeProvider extends FastifyTypeProvider {
-  validator: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
-  serializer: this['schema'] extends TSchema ? StaticDecode<this['schema']> : unknown
-}
+import { type Messages, rulesOf } from './fields.js'
 
 /** The type of a feature's plugin. The schemas of its routes determine the types of its handlers. */
-export type RoutePlugin<Options extends FastifyPluginOptions = Record<never, never>> =
-  FastifyPluginAsync<Options, RawServerDefault, TypeProvider>
+export type { FastifyPluginAsyncTypebox as RoutePlugin } from '@fastify/type-provider-typebox'
 
 /**
  * Checks and decodes requests by the schemas of their routes. If a route has a body, its path parameters
  * are checked before the body is read, and again with the other parts of the request.
  */
 export function validateRequests(app: FastifyInstance) {
-  app.setValidatorCompiler<TObject>(({ schema, httpPart }) => validator(schema, httpPart))
+  app.setValidatorCompiler<TObject>(({ schema }) => {
+    return (input) => validate(schema, input)
+  })
   app.addHook('onRoute', (route) => {
     const { params, body } = route.schema ?? {}
     if (!params || !body) return
-    const validate = validator(params as TObject)
     route.preParsing = async (request) => {
-      const { error } = validate(request.params)
+      const { error } = validate(params as TObject, request.params)
       if (error) throw error
     }
   })
 }
 
-/**
- * Returns the function that checks and decodes one part of a request. That function returns the decoded
- * value, or the Failure of the first invalid field as `error` (see checkFields). A field that is null
- * counts as missing. So does an empty text in a query string. A body that is not an object counts as
- * an empty object.
- */
-function validator(schema: TObject, part?: string) {
-  const check = TypeCompiler.Compile(schema)
-  const names = Object.keys(schema.properties)
-
-  function isMissing(value: unknown) {
-    if (part === 'querystring' && value === '') return true
-    return value === undefined || value === null
-  }
-
-  return (input: unknown): { value?: unknown; error?: Failure } => {
-    const sent = isRecord(input) ? input : {}
-    const given = names.filter((name) => !isMissing(sent[name]))
-    const values = Object.fromEntries(given.map((name) => [name, sent[name]]))
-    if (!check.Check(values)) return { error: checkFields(schema, values) }
-    return { value: Value.Parse(['Clean', 'Decode'], schema, values) }
+/** Returns the decoded value of one part of a request, or why the part is invalid. */
+function validate(schema: TObject, input: unknown): { value?: unknown; error?: Error } {
+  try {
+    return { value: readObject(schema, input) }
+  } catch (error) {
+    return { error: error as Error }
   }
 }
 
-/** The values of the fields, by name. */
 type Values = Record<string, unknown>
 
-const isRecord = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /**
- * Returns the Failure of the first invalid field, in the order of the schema. Failures for which the
- * contract (section 7) has a text come before all others.
+ * Returns the decoded fields of an object. A value that is not an object has no fields. Throws the
+ * Failure of the first invalid field, in the order of the schema. Failures for which the contract
+ * (section 7) has a text come before all others.
  */
-function checkFields(schema: TObject, values: Values): Failure | undefined {
-  const { properties, required = [] } = schema
+function readObject({ properties }: TObject, value: unknown): Values {
+  const sent = (isObject.isSatisfied(value) ? value : {}) as Values
+  const values: Values = {}
   const failures: Failure[] = []
 
-  for (const [name, field] of Object.entries(properties)) {
-    const value = values[name]
-    if (value === undefined && !required.includes(name)) continue
-    const isList = field.items !== undefined
-    const failure = isList ? checkList(name, field, value) : checkField(name, field, value)
-    if (failure) failures.push(failure)
+  for (const [name, schema] of Object.entries(properties)) {
+    try {
+      values[name] = readField(name, schema, sent[name])
+    } catch (error) {
+      failures.push(error as Failure)
+    }
   }
-  return failures.find(({ code }) => code === 'invalid') ?? failures[0]
-}
-
-function notAList(name: string) {
-  return new Failure('malformed', `El campo ${name} debe ser una lista`)
-}
-
-function notAListOfObjects(name: string) {
-  return new Failure('malformed', `El campo ${name} debe ser una lista de objetos`)
-}
-
-/** Returns the Failure of the first invalid entry, or of too many entries if all are valid. */
-function checkList(name: string, schema: TSchema, value: unknown): Failure | undefined {
-  if (!Array.isArray(value)) return notAList(name)
-  const { items } = schema
-  const invalid = value.find((entry) => !Value.Check(items, entry))
-  if (invalid === undefined) return checkLength(schema, value)
-  return isRecord(invalid) ? checkFields(items, invalid) : notAListOfObjects(name)
+  const failure = failures.find(({ code }) => code === 'invalid') ?? failures[0]
+  if (failure) throw failure
+  return values
 }
 
 /**
- * Returns the Failures that one part of a request can have, for the OpenAPI document. The Failure
- * for a list with too many objects is missing here, so the route must declare it in
- * `config.failures`.
+ * Returns the decoded value of a field, or undefined if the field is optional and missing. Throws the
+ * Failure of the first constraint that the value violates, or of the first invalid entry of a list.
  */
-export function possibleFailures({ properties, required = [] }: TObject): Failure[] {
+function readField(name: string, schema: TSchema, value: unknown) {
+  const { constraints, messages, decode } = rulesOf(schema)
+  const violated = violatedConstraint(constraints, value)
+  if (violated && isWaived(schema, violated)) return undefined
+  if (violated) throw failureFor(name, violated, messages)
+  if (schema.items) return readList(name, schema.items, value as unknown[])
+  return decode ? decode(value) : value
+}
+
+function readList(name: string, items: TObject, list: unknown[]) {
+  return list.map((entry) => {
+    if (!isObject.isSatisfied(entry)) throw failureFor(name, isObject)
+    return readObject(items, entry)
+  })
+}
+
+/** Returns whether the field need not satisfy the constraint, because it is optional. */
+function isWaived(schema: TSchema, { name }: Constraint) {
+  return OptionalKind in schema && name === required.name
+}
+
+/** Returns the Failure `invalid` if the contract has a text for the constraint, else `malformed`. */
+function failureFor(name: string, constraint: Constraint, messages: Messages = {}) {
+  const message = messages[constraint.name]
+  if (message !== undefined) return new Failure('invalid', message)
+  return new Failure('malformed', constraint.message.replace('%s', name))
+}
+
+/** Returns the Failures that one part of a request can have, for the OpenAPI document. */
+export function possibleFailures({ properties }: TObject): Failure[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
-    if (!schema.items) return fieldFailures(name, schema, required.includes(name))
-    const failuresOfItems = possibleFailures(schema.items)
-    return [notAList(name), notAListOfObjects(name), ...failuresOfItems]
+    const { constraints, messages } = rulesOf(schema)
+    const failures = constraints
+      .filter((constraint) => !isWaived(schema, constraint))
+      .map((constraint) => failureFor(name, constraint, messages))
+    if (!schema.items) return failures
+    return [...failures, failureFor(name, isObject), ...possibleFailures(schema.items)]
   })
 }

@@ -1,7 +1,7 @@
-import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { type Constraint, hasAtMost, required, textConstraints } from '../http/constraints.js'
 import { Named } from '../http/envelopes.js'
-import { decoded, field, PageNumber, PathId, Search } from '../http/fields.js'
+import { field, PageNumber, PathId, Search } from '../http/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', 'Un módulo', {
@@ -17,7 +17,7 @@ export const Modulo = Named('Modulo', 'Un módulo', {
 export type Modulo = Static<typeof Modulo>
 
 export const ModuloFiltro = Type.Object({ page: PageNumber, search: Search })
-export type ModuloFiltro = StaticDecode<typeof ModuloFiltro>
+export type ModuloFiltro = Static<typeof ModuloFiltro>
 
 const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 
@@ -43,23 +43,23 @@ const hasAtMostInUpperCase: Constraint = {
 }
 
 /** The name of a module. Handlers get it in upper case, as it is stored. */
-const NombreDeModulo = decoded(
-  field<string>(
-    {
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_NOMBRE,
-      description: 'Nombre del módulo, único; se guarda en mayúsculas',
-      examples: ['INVENTARIO'],
-    },
-    [truthy, ...textConstraints(MAX_NOMBRE), hasAtMostInUpperCase],
-    {
+const NombreDeModulo = field(
+  {
+    type: 'string',
+    minLength: 1,
+    maxLength: MAX_NOMBRE,
+    description: 'Nombre del módulo, único; se guarda en mayúsculas',
+    examples: ['INVENTARIO'],
+  },
+  [truthy, ...textConstraints(MAX_NOMBRE), hasAtMostInUpperCase],
+  {
+    messages: {
       missing: OBLIGATORIO,
       characters: OBLIGATORIO,
       length: 'El campo strNombreModulo no puede superar los 255 caracteres',
     },
-  ),
-  (value) => value.toUpperCase(),
+    decode: (value: string) => value.toUpperCase(),
+  },
 )
 
 export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {

@@ -1,4 +1,4 @@
-import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Named } from '../http/envelopes.js'
 import { Bool, Omissible, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
 
@@ -30,7 +30,7 @@ export const PerfilFiltro = Type.Object({
   search: Search,
   isAdmin: QueryBoolean('Solo los administradores, o solo los demás'),
 })
-export type PerfilFiltro = StaticDecode<typeof PerfilFiltro>
+export type PerfilFiltro = Static<typeof PerfilFiltro>
 
 const nombre = Text({
   description: 'Nombre del perfil',
@@ -44,7 +44,7 @@ export const PerfilNuevo = Named('PerfilNuevo', 'El perfil que se crea', {
     Bool('Si el perfil es de administrador y recibe todos los permisos. Si falta: false'),
   ),
 })
-export type PerfilNuevo = StaticDecode<typeof PerfilNuevo>
+export type PerfilNuevo = Static<typeof PerfilNuevo>
 
 export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a los del perfil', {
   strNombrePerfil: nombre,
@@ -53,7 +53,7 @@ export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a 
       'true los da todos, false los quita todos',
   ),
 })
-export type PerfilEditado = StaticDecode<typeof PerfilEditado>
+export type PerfilEditado = Static<typeof PerfilEditado>
 
 export const PerfilParams = Type.Object({
   id: PathId('ID de perfil inválido', 'Id del perfil'),

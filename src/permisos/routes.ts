@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
@@ -17,6 +16,7 @@ import {
 import {
   DePerfilParams,
   MATRIZ_BODY_LIMIT,
+  MAX_ENTRADAS,
   MapaDePermisos,
   Matriz,
   Permiso,
@@ -35,7 +35,6 @@ const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del p
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listPage = shareEqual((page: number) => listPermisos(sql, page))
   const findMapa = cacheMapas(sql)
 
   app.get('/', {
@@ -52,7 +51,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       response: { 200: Page(PermisoConNombres) },
     },
     handler: async ({ query }) => {
-      const page = await listPage(query.page ?? 1)
+      const page = await listPermisos(sql, query.page)
       return { success: true as const, ...page }
     },
   })
@@ -192,9 +191,11 @@ const permisosRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
-      // A matrix that names a module twice is refused before the write is sent to the database.
+      // A matrix that is too long or names a module twice is refused before the write is sent to the
+      // database.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
-      if (modulos.size < permisos.length) throw new Failure('conflict')
+      const hasDuplicates = modulos.size < permisos.length
+      if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')
 
       const versiones = versionsIn(headers['if-match'])
       const version = await replacePermisos(sql, caller, idPerfil, permisos, versiones)

@@ -1,8 +1,7 @@
-import { type Static, type StaticDecode, type TSchema, Type } from '@sinclair/typebox'
-import { type Constraint, isBoolean } from '../http/constraints.js'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Constraint, isBoolean, required } from '../http/constraints.js'
 import { Done, Named } from '../http/envelopes.js'
-import { Failure } from '../http/failures.js'
-import { decoded, field, Id, List, Omissible, PathId } from '../http/fields.js'
+import { field, Id, List, Omissible, PathId } from '../http/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
@@ -45,7 +44,7 @@ const NOMBRE_MODULO = {
 }
 
 /** The values that a flag in a request may have. Each of them except `true` means false. */
-const FLAG_VALUES: unknown[] = [true, false, null, 0, '']
+const FLAG_VALUES: unknown[] = [true, false, 0, '']
 
 const isFlag: Constraint = {
   ...isBoolean,
@@ -58,8 +57,7 @@ function sentFlag(description: string) {
     type: 'boolean',
     description: `${description}. Si falta: false`,
   }
-  const schema = field<boolean>(wire, [isFlag])
-  return Omissible(decoded(schema, (value) => value === true))
+  return Omissible(field(wire, [required, isFlag], { decode: (value) => value === true }))
 }
 
 /** A permission record (contract, section 2.4). */
@@ -127,14 +125,14 @@ export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda'
   idModulo: Id(obligatorio, ID_MODULO.description),
   ...flags(sentFlag),
 })
-export type PermisoEnviado = StaticDecode<typeof PermisoEnviado>
+export type PermisoEnviado = Static<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
 export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
   idModulo: Id({}, ID_MODULO.description),
   ...flags(sentFlag),
 })
-export type Entrada = StaticDecode<typeof Entrada>
+export type Entrada = Static<typeof Entrada>
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
@@ -142,7 +140,7 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
  * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many
  * entries with all five flags.
  */
-const MAX_ENTRADAS = 10_000
+export const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   idPerfil: Id(
@@ -150,7 +148,7 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
     'Id del perfil cuyos permisos se sustituyen',
   ),
   permisos: Omissible({
-    ...List(Entrada, MAX_ENTRADAS, () => new Failure('conflict')),
+    ...List(Entrada, MAX_ENTRADAS),
     description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
   }),
 })

@@ -1,10 +1,15 @@
-import { type Static, type StaticDecode, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { PASSWORD_CONSTRAINTS, Password } from '../auth/schemas.js'
-import { type Constraint, isEmail, isText, textConstraints } from '../http/constraints.js'
+import {
+  type Constraint,
+  isEmail,
+  isText,
+  requiredAndNotEmpty,
+  textConstraints,
+} from '../http/constraints.js'
 import { Named, NullableText } from '../http/envelopes.js'
 import {
   Bool,
-  decoded,
   field,
   Id,
   Omissible,
@@ -85,25 +90,16 @@ export const UsuarioFiltro = Type.Object({
   idPerfil: Type.Optional(Id({}, 'Id del perfil')),
   estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
-export type UsuarioFiltro = StaticDecode<typeof UsuarioFiltro>
+export type UsuarioFiltro = Static<typeof UsuarioFiltro>
 
-/** Returns the constraint with an exception: the empty text satisfies it as well. */
-const orEmpty = (constraint: Constraint): Constraint => ({
-  ...constraint,
-  isSatisfied: (value) => value === '' || constraint.isSatisfied(value),
-})
-
-/** The password in an update. If it is the empty text, the stored password stays. */
-const PasswordNuevo = decoded(
-  field<string>(
-    {
-      type: 'string',
-      format: 'password',
-      description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
-    },
-    PASSWORD_CONSTRAINTS.map((constraint) => orEmpty(constraint)),
-  ),
-  (value) => value || undefined,
+/** The password in an update. The empty text means the same as a missing field. */
+const PasswordNuevo = field<string>(
+  {
+    type: 'string',
+    format: 'password',
+    description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
+  },
+  PASSWORD_CONSTRAINTS,
 )
 
 /**
@@ -115,31 +111,27 @@ const DATA_URI = /^data:image\/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-
 
 const isDataImage: Constraint = {
   name: 'prefix',
-  isSatisfied: (value) => String(value).startsWith('data:image'),
-  message: (name) => `El campo ${name} debe empezar por data:image`,
+  message: 'El campo %s debe empezar por data:image',
+  isSatisfied: (text: string) => text.startsWith('data:image'),
 }
 
 const isWholeImage: Constraint = {
   name: 'image',
-  isSatisfied: (value) => {
-    const text = String(value)
+  message: 'El campo %s debe ser una imagen completa en base64',
+  isSatisfied: (text: string) => {
     const [head] = DATA_URI.exec(text) ?? []
     return head !== undefined && isBase64(text.slice(head.length))
   },
-  message: (name) => `El campo ${name} debe ser una imagen completa en base64`,
 }
 
 /** An image as a complete base64 data URI. The empty text means the same as a missing field. */
-const Imagen = decoded(
-  field<string>(
-    {
-      type: 'string',
-      description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
-      examples: ['data:image/png;base64,iVBORw0KGgo='],
-    },
-    [isText, orEmpty(isDataImage), orEmpty(isWholeImage)],
-  ),
-  (value) => value || undefined,
+const Imagen = field<string>(
+  {
+    type: 'string',
+    description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
+    examples: ['data:image/png;base64,iVBORw0KGgo='],
+  },
+  [requiredAndNotEmpty, isText, isDataImage, isWholeImage],
 )
 
 /**
@@ -157,7 +149,7 @@ export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
   idEstadoUsuario: Omissible(Bool(`${ACTIVO}. Si falta: true`)),
   imagenBase64: Omissible(Imagen),
 })
-export type UsuarioNuevo = StaticDecode<typeof UsuarioNuevo>
+export type UsuarioNuevo = Static<typeof UsuarioNuevo>
 
 export const UsuarioEditado = Named(
   'UsuarioEditado',
@@ -172,7 +164,7 @@ export const UsuarioEditado = Named(
     imagenBase64: Omissible(Imagen),
   },
 )
-export type UsuarioEditado = StaticDecode<typeof UsuarioEditado>
+export type UsuarioEditado = Static<typeof UsuarioEditado>
 
 export const UsuarioParams = Type.Object({
   id: PathId('ID de usuario inválido', 'Id del usuario'),
