@@ -146,7 +146,12 @@ export async function buildApp(
       help: 'Password hashes that wait for a thread',
       read: passwords.waiting,
     }
-    await app.register(metrics, { gauges: [waitingHashes] })
+    const droppedLines = {
+      name: 'llavero_log_lines_dropped_total',
+      help: 'Log lines that could not be written',
+      read: () => logStream?.dropped ?? 0,
+    }
+    await app.register(metrics, { gauges: [waitingHashes], counters: [droppedLines] })
   }
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })

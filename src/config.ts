@@ -1,21 +1,16 @@
 import { isIP } from 'node:net'
 import {
-  type Constraint,
+  hasAtMost,
   hasAtMostBytes,
   isEmail,
   isStorable,
   isVisible,
-  textConstraints,
-  violatedConstraint,
-} from './http/constraints.js'
+  MAX_PASSWORD_BYTES,
+  MAX_TEXT,
+} from './texts.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
-
-/** The longest password, in bytes. bcrypt ignores any further bytes. */
-export const MAX_PASSWORD_BYTES = 72
-/** The greatest length of user names and of email addresses, in characters. */
-const MAX_TEXT = 255
 
 /** Returns the value for the text of a variable, or undefined if the text is invalid. */
 type Parse<Value> = (text: string) => Value | undefined
@@ -59,7 +54,7 @@ const VARIABLES = {
   CAPTCHA_VERIFY_URL: withDefault(
     'https://www.google.com/recaptcha/api/siteverify',
     'an http(s) address',
-    (text) => parseUrl(text, 'http:', 'https:')?.href,
+    (text) => parseWebAddress(text)?.href,
   ),
   CLOUDINARY_URL: required(
     'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
@@ -78,15 +73,15 @@ const VARIABLES = {
   LOGIN_RATE_LIMIT: wholeNumber('a whole number of login attempts a minute', 0, 1_000_000, 30),
   AUTHORIZATION: choice('enforced', 'client'),
 
-  ADMIN_USERNAME: text('a user name of at most 255 characters, all of them visible', [
-    ...textConstraints(MAX_TEXT),
-    isVisible,
-  ]),
-  ADMIN_PASSWORD: text('a password of at most 72 bytes', [
-    isStorable,
-    hasAtMostBytes(MAX_PASSWORD_BYTES),
-  ]),
-  ADMIN_EMAIL: text('an email address', [...textConstraints(MAX_TEXT), isEmail]),
+  ADMIN_USERNAME: text(
+    'a user name of at most 255 characters, all of them visible',
+    (text) => hasAtMost(MAX_TEXT, text) && isVisible(text),
+  ),
+  ADMIN_PASSWORD: text(
+    'a password of at most 72 bytes',
+    (text) => hasAtMostBytes(MAX_PASSWORD_BYTES, text) && isStorable(text),
+  ),
+  ADMIN_EMAIL: text('an email address', (text) => hasAtMost(MAX_TEXT, text) && isEmail(text)),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
@@ -96,11 +91,11 @@ const VARIABLES = {
 /** These variables must be set together: either all of them or none. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
-type Variables = typeof VARIABLES
-
 /** The values of all variables, by name. */
 export type Config = {
-  [Name in keyof Variables]: Variables[Name] extends Variable<infer Value> ? Value : never
+  [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name] extends Variable<infer Value>
+    ? Value
+    : never
 }
 
 /**
@@ -116,14 +111,10 @@ export function loadConfig(env: Environment): Config {
   for (const [name, variable] of variables) {
     const { mustBe, isRequired } = variable
     const text = env[name]
-    if (text) {
-      const value = variable.parse(text)
-      values[name] = value
-      if (value === undefined) problems.push(`${name} must be ${mustBe}`)
-    } else {
-      values[name] = variable.default
-      if (isRequired) problems.push(`${name} is missing: it must be ${mustBe}`)
-    }
+    const value = text ? variable.parse(text) : variable.default
+    values[name] = value
+    if (text && value === undefined) problems.push(`${name} must be ${mustBe}`)
+    if (!text && isRequired) problems.push(`${name} is missing: it must be ${mustBe}`)
   }
   problems.push(...missingAdminVariables(env))
 
@@ -162,11 +153,8 @@ function list(mustBe: string, isItem: (item: string) => boolean) {
   })
 }
 
-function text(mustBe: string, constraints: Constraint[]) {
-  return optional(mustBe, (value) => {
-    const violated = violatedConstraint(constraints, value)
-    return violated ? undefined : value
-  })
+function text(mustBe: string, isValid: (text: string) => boolean) {
+  return optional(mustBe, (text) => (isValid(text) ? text : undefined))
 }
 
 function parseSecret(text: string) {
@@ -178,20 +166,25 @@ function parseUrl(text: string, ...protocols: string[]) {
   return url && protocols.includes(url.protocol) ? url : undefined
 }
 
-function isOrigin(item: string) {
-  return parseUrl(item, 'http:', 'https:')?.origin === item
+function parseWebAddress(text: string) {
+  return parseUrl(text, 'http:', 'https:')
 }
+
+function isOrigin(item: string) {
+  return parseWebAddress(item)?.origin === item
+}
+
+/** Matches an address, and the length of a prefix if there is one. */
+const PROXY_RANGE = /^(?<address>[^/]+)(?:\/(?<prefixLength>[1-9]\d*))?$/
 
 function isProxyRange(item: string) {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
-  const [address = '', prefixLength, ...rest] = item.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  if (prefixLength === undefined) return true
   // Fastify accepts no prefix length of 0, as in `0.0.0.0/0`. Such a range would contain every
   // address.
+  const { address = '', prefixLength = '1' } = PROXY_RANGE.exec(item)?.groups ?? {}
+  const version = isIP(address)
   const maxLength = version === 4 ? 32 : 128
-  return /^[1-9]\d*$/.test(prefixLength) && Number(prefixLength) <= maxLength
+  return version !== 0 && Number(prefixLength) <= maxLength
 }
 
 /**
@@ -205,10 +198,7 @@ function parseCloudinaryUrl(text: string) {
   if (!url?.hostname || !url.username || !url.password) return undefined
 
   const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
-  if (uploadPrefix !== undefined) {
-    const isAddress = parseUrl(uploadPrefix, 'http:', 'https:') !== undefined
-    if (!isAddress) return undefined
-  }
+  if (uploadPrefix !== undefined && !parseWebAddress(uploadPrefix)) return undefined
   return {
     cloudName: url.hostname,
     apiKey: url.username,
@@ -226,14 +216,11 @@ function parseDatabaseUrl(text: string) {
   const [url] = urls
   if (!url) return undefined
 
-  const database = decode(url.pathname.slice(1))
-  const isDecodable = [url.username, url.password].every((text) => decode(text) !== undefined)
-  if (database === undefined || !isDecodable) return undefined
-
   const { searchParams } = url
-  const sslmode = searchParams.get('sslmode') ?? searchParams.get('ssl')
-  const tls = parseSslMode(sslmode)
-  if (!tls) return undefined
+  const database = decode(url.pathname.slice(1))
+  const credentials = decode(`${url.username}:${url.password}`)
+  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
+  if (database === undefined || credentials === undefined || !tls) return undefined
 
   // The service itself starts TLS and finds the primary. The driver must not do it as well.
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
@@ -246,6 +233,29 @@ function parseDatabaseUrl(text: string) {
     hosts: urls.map(hostAndPort),
   }
 }
+
+type TlsMode = 'off' | 'preferred' | 'unverified' | 'verified'
+
+/**
+ * How the service uses TLS, for each value of the parameter `sslmode` of PostgreSQL's clients and of the
+ * parameter `ssl` of other drivers: `verified` checks the certificate and the host's name in it,
+ * `unverified` encrypts without a check, `preferred` encrypts if the server supports it, and `off` does
+ * not encrypt.
+ *
+ * PostgreSQL's own clients differ in three values. With `allow` they encrypt only if the server demands
+ * it, with `verify-ca` they do not check the name, and with `require` they check the certificate if they
+ * find a file of root certificates.
+ */
+const TLS_MODES = new Map<string, TlsMode>([
+  ['disable', 'off'],
+  ['false', 'off'],
+  ['prefer', 'preferred'],
+  ['allow', 'unverified'],
+  ['require', 'unverified'],
+  ['true', 'verified'],
+  ['verify-ca', 'verified'],
+  ['verify-full', 'verified'],
+])
 
 /**
  * Matches the address of a database, which may have several hosts. `head` captures the scheme and the
@@ -280,32 +290,5 @@ function decode(text: string) {
     return decodeURIComponent(text)
   } catch {
     return undefined
-  }
-}
-
-/**
- * Returns how the service uses TLS for a value of the parameter `sslmode` of PostgreSQL's clients,
- * or of the parameter `ssl` of other drivers: `verified` checks the certificate and the host's name
- * in it, `unverified` encrypts without a check, `preferred` encrypts if the server supports it, and
- * `off` does not encrypt. Each value is at least as strict as in PostgreSQL's own clients. An
- * address with neither parameter means `off`. Returns undefined for an unknown value.
- */
-function parseSslMode(sslmode: string | null) {
-  switch (sslmode) {
-    case null:
-    case 'disable':
-    case 'false':
-      return 'off'
-    case 'prefer':
-      return 'preferred'
-    case 'allow':
-    case 'require':
-      return 'unverified'
-    case 'true':
-    case 'verify-ca':
-    case 'verify-full':
-      return 'verified'
-    default:
-      return undefined
   }
 }

@@ -3,35 +3,45 @@ import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
+import { openDestination } from './http/destination.js'
 import { drain } from './http/drain.js'
-import { openOutput } from './http/output.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 import { VERSION } from './version.js'
 
 /** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
 const EXIT_DEADLINE = 9000
 
-const output = openOutput(process.stdout)
-// This writes the last log lines, also after an uncaught exception.
-process.on('exit', output.end)
+const log = openDestination(process.stdout.fd)
 
 let app: FastifyInstance | undefined
 let isStopping = false
 
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+process.on('uncaughtException', (error) => fail('llavero has crashed', error))
 
 try {
   const config = loadConfig(process.env)
-  app = await buildApp(config, { logStream: output })
+  app = await buildApp(config, { logStream: log })
   await start(app, config)
 } catch (error) {
+  await fail('llavero cannot start', error)
+}
+
+/** Ends the process with the exit code 1, and prints `problem` and the error. */
+async function fail(problem: string, error: unknown) {
   // Printing the stack reveals no secret. An error of a database connection contains the address of the
   // host, but never the password.
   const { message, stack } = error as Error
   const text = error instanceof ConfigError ? message : stack
-  process.stderr.write(`llavero cannot start\n${text}\n`)
-  process.exit(1)
+  process.stderr.write(`${problem}\n${text}\n`)
+  await exit(1)
+}
+
+/** Ends the process after it has written the last log lines. */
+async function exit(code: number) {
+  await log.end()
+  process.exit(code)
 }
 
 /** Migrates the database, sets up the first administrator, and then listens. */
@@ -62,9 +72,9 @@ async function stop(signal: NodeJS.Signals) {
   isStopping = true
   app?.log.info({ signal }, 'the service stops')
 
-  setTimeout(() => process.exit(0), EXIT_DEADLINE).unref()
+  setTimeout(exit, EXIT_DEADLINE, 0).unref()
   // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
   // that has not ended.
   if (app?.server.listening) await drain(app)
-  process.exit(0)
+  await exit(0)
 }

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
+import Fastify, { LogController } from 'fastify'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
-import { FORBIDDEN } from './answers.js'
+import { AUDIT_LEVEL, logOptions, logRequests } from '../src/http/log.js'
+import type { AnswerWithHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
 import { countWaiting } from './hold.js'
@@ -180,6 +182,47 @@ describe('the log', () => {
       ip: '127.0.0.1',
     })
     expect(Number.isInteger(line?.ms)).toBe(true)
+  })
+
+  it('has one line of less than 1 KB for a path of 15.8 KB whose characters are escaped', async () => {
+    const { app, readLog } = await testApp()
+    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+    const before = readLog()
+    const client = connect(Number(port), '127.0.0.1').resume()
+    const path = `/${'"'.repeat(15_800)}`
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    await once(client, 'close')
+    const told = readLog().slice(before.length)
+    expect(told.length).toBeLessThan(1024)
+    expect(JSON.parse(told)).toMatchObject({ path: path.slice(0, 256), status: 404 })
+  })
+
+  it('has another level, message and further keys in the line of a request if a hook or a handler chooses them', async () => {
+    let log = ''
+    const stream = {
+      write: (line: string) => {
+        log += line
+      },
+    }
+    const logController = new LogController({ disableRequestLogging: true })
+    const app = Fastify({ logger: logOptions('audit', stream), logController })
+    logRequests(app)
+    app.get('/usual', async () => 'ok')
+    app.get('/refused', async (request) => {
+      request.logAs = { level: 'audit', msg: 'refused', who: { id: 7 }, needs: 'x' }
+      return 'ok'
+    })
+    expect((await app.inject('/usual')).statusCode).toBe(200)
+    expect((await app.inject('/refused')).statusCode).toBe(200)
+    expect(JSON.parse(log)).toMatchObject({
+      level: AUDIT_LEVEL,
+      msg: 'refused',
+      method: 'GET',
+      path: '/refused',
+      status: 200,
+      who: { id: 7 },
+      needs: 'x',
+    })
   })
 
   it('has lines for health checks and metrics only when they fail', async () => {

@@ -87,14 +87,17 @@ describe('the functions', () => {
   `
   const isSistema = (sql: Sql) => sql`select is_modulo_de_sistema('USUARIO') as si`
 
+  /** Replaces is_modulo_de_sistema by a function that always returns false. */
+  const falsify = (sql: Sql) => sql`
+    create or replace function is_modulo_de_sistema(p_nombre text) returns boolean
+    language sql immutable as 'select false'
+  `
+
   /** Replaces is_modulo_de_sistema as a release of that version would. */
-  const makeAs = (sql: Sql, version: string) =>
-    sql.unsafe(`
-      create or replace function is_modulo_de_sistema(p_nombre text) returns boolean
-      language sql immutable as 'select false';
-      comment on function is_modulo_de_sistema(text)
-        is 'llavero ${version} is_modulo_de_sistema.sql 0123456789abcdef';
-    `)
+  async function makeAs(sql: Sql, version: string) {
+    await falsify(sql)
+    await sql.unsafe(`comment on table migracion is 'functions ${version} 0123456789abcdef'`)
+  }
 
   it('have one file each, which has their name', () => {
     const named = functions.map(([name]) => [name.replace('.sql', '')])
@@ -132,16 +135,17 @@ describe('the functions', () => {
     expect(await isSistema(sql)).toEqual([{ si: true }])
   })
 
-  it('are replaced if they have no comment with a checksum, while the others are kept', async () => {
+  it('are replaced if release 0.2.0 has created them, which kept a checksum for each of them', async () => {
     const sql = open()
     await migrate(sql)
-    const before = await readCatalogue(sql)
-    await makeAs(sql, '0.0.0')
-    await sql`comment on function is_modulo_de_sistema(text) is null`
+    await falsify(sql)
+    await sql`comment on table migracion is null`
+    await sql`
+      comment on function is_modulo_de_sistema(text)
+        is 'llavero 0.2.0 is_modulo_de_sistema.sql 0123456789abcdef'
+    `
     await migrate(sql)
     expect(await isSistema(sql)).toEqual([{ si: true }])
-    const others = ({ proname }: { proname?: string }) => proname !== 'is_modulo_de_sistema'
-    expect((await readCatalogue(sql)).filter(others)).toEqual(before.filter(others))
   })
 
   it('are replaced when an older release has created them, but not when a newer one has', async () => {
@@ -167,7 +171,7 @@ describe('the functions', () => {
     const sql = open()
     await migrate(sql)
     await sql`create function antigua() returns integer language sql as 'select 1'`
-    await sql`comment on function antigua() is 'llavero 0.0.0 antigua.sql 0123456789abcdef'`
+    await makeAs(sql, '0.0.0')
     await migrate(sql)
     expect(await sql`select antigua()`).toEqual([{ antigua: 1 }])
   })

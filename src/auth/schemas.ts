@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { MAX_PASSWORD_BYTES } from '../config.js'
 import {
   type Constraint,
   hasAtMostBytes,
@@ -10,6 +9,7 @@ import {
 } from '../http/constraints.js'
 import { Done, Named, NullableText } from '../http/envelopes.js'
 import { field, MAX_ID, Text } from '../http/fields.js'
+import { MAX_PASSWORD_BYTES } from '../texts.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 

@@ -1,5 +1,5 @@
 import { readSqlFolder } from './files.js'
-import { applyFunctions, readFunctions } from './functions.js'
+import { applyFunctions } from './functions.js'
 import type { DriverSql } from './sql.js'
 
 /** The key of the advisory lock for migrations. No other lock in this database has it. */
@@ -7,7 +7,8 @@ export const MIGRATION_LOCK = 7_305_511_402
 
 /**
  * Brings the database up to date in one transaction. Applies the files of sql/migrations that were
- * not applied before, and the changed files of sql/functions and sql/transactions (sql/README.md).
+ * not applied before, and the functions of sql/functions and sql/transactions if one of them has changed
+ * (sql/README.md).
  * An advisory lock makes replicas that start at the same time do this one after the other.
  *
  * Returns the names of the migrations that it has applied. If the database has a migration that
@@ -16,7 +17,10 @@ export const MIGRATION_LOCK = 7_305_511_402
  */
 export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const migrations = await readSqlFolder('migrations')
-  const functions = await readFunctions()
+  const functions = [
+    ...(await readSqlFolder('functions')),
+    ...(await readSqlFolder('transactions')),
+  ]
   const known = migrations.map(({ name }) => name)
 
   // With another isolation level, which may be the server's default, the statements after the lock would

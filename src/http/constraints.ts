@@ -1,3 +1,5 @@
+import * as texts from '../texts.js'
+
 /**
  * A constraint on the value of a field. The constraints of a field are checked in their order, and
  * the client gets the message of the first one that the value violates.
@@ -87,44 +89,34 @@ export const isTrueOrFalse: Constraint = {
 export const isStorable: Constraint = {
   name: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',
-  isSatisfied: (text: string) => !text.includes('\0') && text.isWellFormed(),
+  isSatisfied: texts.isStorable,
 }
-
-/** White space at either end, or a control or invisible character anywhere. */
-const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
 /** The text has no control or invisible characters, and no white space at either end. */
 export const isVisible: Constraint = {
   ...isStorable,
-  isSatisfied: (text: string) => !INVISIBLE.test(text),
+  isSatisfied: texts.isVisible,
 }
 
 /** The text has at most `max` characters (code points). */
 export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
   message: `El campo %s no puede superar los ${max} caracteres`,
-  // A code point has one or two UTF-16 units. So the start of a text is too long if and only if the
-  // text is, and the code points of a text of many megabytes are not all counted.
-  isSatisfied: (text: string) => [...text.slice(0, 2 * max + 1)].length <= max,
+  isSatisfied: (text: string) => texts.hasAtMost(max, text),
 })
 
 /** The text has at most `max` bytes in UTF-8. */
 export const hasAtMostBytes = (max: number): Constraint => ({
   name: 'bytes',
   message: `El campo %s no puede superar los ${max} bytes`,
-  isSatisfied: (text: string) => Buffer.byteLength(text) <= max,
+  isSatisfied: (text: string) => texts.hasAtMostBytes(max, text),
 })
-
-// The parts of an email address, as regular expressions. An atom is a word of the local part.
-const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
-const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
-const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
 /** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',
   message: 'El campo %s debe ser un correo electrónico',
-  isSatisfied: (text: string) => EMAIL.test(text),
+  isSatisfied: texts.isEmail,
 }
 
 /** Returns the constraints of a text that is stored and has at most `max` characters. */

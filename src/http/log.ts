@@ -10,8 +10,15 @@ export const AUDIT_LEVEL = 35
  */
 const UNESCAPED = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** Where the logger writes its lines: an Output (output.ts), or a stream. */
-export type LogStream = { write(line: string): unknown }
+/** How many characters of a request's path a line has. */
+const MAX_PATH = 256
+
+/** Where the logger writes its lines. */
+export interface LogStream {
+  write(line: string): unknown
+  /** The number of lines that could not be written and were dropped. */
+  readonly dropped?: number
+}
 
 /**
  * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or query
@@ -65,15 +72,25 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string
-    /** How the line of the request differs from the usual one. Null if it does not. */
-    logAs: { level: 'audit'; msg: string; [key: string]: unknown } | null
+    /** What the request's line has instead of, and besides, the usual. Null for a usual line. */
+    logAs: LoggedAs | null
   }
 }
+
+/** The level and the message of a request's line, and further keys that the line has. */
+export interface LoggedAs {
+  [key: string]: unknown
+  level: 'audit' | 'info' | 'warn'
+  msg: string
+}
+
+const USUAL: LoggedAs = { level: 'info', msg: 'request' }
 
 /**
  * Logs one line for each request when it has been answered. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
- * is the id in the header `x-request-id` of the answer.
+ * is the id in the header `x-request-id` of the answer. Whoever sets `request.logAs` before the answer
+ * is sent chooses the level and the message of the line, and adds keys to it.
  */
 export function logRequests(app: FastifyInstance) {
   app.decorateRequest('clientIp', '')
@@ -87,17 +104,24 @@ export function logRequests(app: FastifyInstance) {
     done()
   })
   onAnswered(app, (request, reply, isAborted) => {
-    const { method, url, clientIp, failure, log, logAs } = request
+    const { method, url, clientIp, failure } = request
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
     if (isProbe && !failure) return
 
-    const ms = Math.round(reply.elapsedTime)
-    const status = reply.statusCode
-    const { level, msg, ...more } = logAs ?? ({ level: 'info', msg: 'request' } as const)
-    const line = { method, path, status, ms, ip: clientIp, ...more }
-    log[level](isAborted ? { ...line, aborted: true } : line, msg)
+    const { level, msg, ...details } = request.logAs ?? USUAL
+    const line = {
+      method,
+      path: path.slice(0, MAX_PATH),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      ip: clientIp,
+      // The logger leaves out keys that are undefined.
+      aborted: isAborted || undefined,
+      ...details,
+    }
+    request.log[level](line, msg)
   })
 }
 

@@ -1,13 +1,18 @@
 import fp from 'fastify-plugin'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from '../version.js'
 import { onAnswered } from './log.js'
 
 /** A metric that the application adds. `read` returns its current value. */
-interface AppGauge {
+interface AppMetric {
   name: string
   help: string
   read(): number
+}
+
+interface Options {
+  gauges: AppMetric[]
+  counters: AppMetric[]
 }
 
 /**
@@ -24,9 +29,9 @@ const MISNAMED = [
 /**
  * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
  * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
- * `gauges`. The route needs no session.
+ * `gauges` and `counters`. The route needs no session.
  */
-export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
+export default fp<Options>(async (app, { gauges, counters }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -69,13 +74,22 @@ export default fp<{ gauges: AppGauge[] }>(async (app, { gauges }) => {
       this.set({ state: 'waiting' }, waiting)
     },
   })
-  for (const { name, help, read } of gauges) {
+  for (const { read, ...metric } of gauges) {
     new Gauge({
-      name,
-      help,
+      ...metric,
       registers,
       collect() {
         this.set(read())
+      },
+    })
+  }
+  for (const { read, ...metric } of counters) {
+    new Counter({
+      ...metric,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
       },
     })
   }

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import sonic from 'sonic-boom'
+import type { LogStream } from './log.js'
+
+/** How many bytes of lines are kept in memory for a slow reader. Further lines are dropped. */
+const MAX_WAITING = 4 * 1024 * 1024
+/** Lines are written at once if they have this many bytes together. */
+const BATCH = 4096
+/** How long a line may wait for further lines, in milliseconds. */
+const MAX_DELAY = 100
+/** How long the end of the process may wait for a slow reader, in milliseconds. */
+const END_DEADLINE = 500
+
+/** A LogStream that ends. */
+export interface Destination extends LogStream {
+  dropped: number
+  /** Writes the lines that still wait, unless that takes longer than END_DEADLINE or fails. */
+  end(): Promise<void>
+}
+
+/**
+ * Returns the Destination that writes log lines to the file descriptor `fd`. It never blocks the event
+ * loop and never throws. While the reader of a pipe is slow, the lines wait in memory, up to
+ * MAX_WAITING. While nothing can be written, because the reader has closed the pipe or the disk is
+ * full, further lines are dropped, and the lines that wait are tried again every MAX_DELAY.
+ *
+ * The caller must take `fd` from `process.stdout`, which makes a pipe non-blocking. Otherwise the end of
+ * the process would wait until somebody reads the pipe.
+ */
+export function openDestination(fd: number): Destination {
+  const file = new sonic.SonicBoom({
+    fd,
+    minLength: BATCH,
+    maxLength: MAX_WAITING,
+    periodicFlush: MAX_DELAY,
+  })
+  let isFailing = false
+  file.on('write', () => {
+    isFailing = false
+  })
+  file.on('error', () => {
+    isFailing = true
+  })
+  file.on('drop', () => {
+    destination.dropped += 1
+  })
+
+  const destination: Destination = {
+    dropped: 0,
+    write(line) {
+      if (isFailing) destination.dropped += 1
+      else file.write(line)
+    },
+    async end() {
+      const signal = AbortSignal.timeout(END_DEADLINE)
+      try {
+        file.end()
+        await once(file, 'close', { signal })
+      } catch {
+        // The deadline has passed, writing has failed, or the file has been closed before.
+      }
+    },
+  }
+  return destination
+}

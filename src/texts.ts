@@ -1,0 +1,30 @@
+/** The greatest length of user names and of email addresses, in characters. */
+export const MAX_TEXT = 255
+/** The longest password, in bytes. bcrypt ignores any further bytes. */
+export const MAX_PASSWORD_BYTES = 72
+
+/** Returns whether PostgreSQL can store `text`: it has neither a NUL character nor an unpaired surrogate. */
+export const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
+
+/** White space at either end, or a control or invisible character anywhere. */
+const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
+
+/** Returns whether `text` has no control or invisible characters, and no white space at either end. */
+export const isVisible = (text: string) => !INVISIBLE.test(text)
+
+/** Returns whether `text` has at most `max` characters (code points). */
+export const hasAtMost = (max: number, text: string) =>
+  // A code point has one or two UTF-16 units. So the start of a text is too long if and only if the
+  // text is, and the code points of a text of many megabytes are not all counted.
+  [...text.slice(0, 2 * max + 1)].length <= max
+
+/** Returns whether `text` has at most `max` bytes in UTF-8. */
+export const hasAtMostBytes = (max: number, text: string) => Buffer.byteLength(text) <= max
+
+// The parts of an email address, as regular expressions. An atom is a word of the local part.
+const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
+const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
+const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
+
+/** Returns whether `text` is an email address: a local part, `@`, and a domain of at least two labels. */
+export const isEmail = (text: string) => EMAIL.test(text)
