@@ -1,23 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify'
-import {
-  CONNECT_TIMEOUT,
-  type Connection,
-  type DatabaseConfig,
-  openConnection,
-} from './connection.js'
-import { watchOutages } from './outage.js'
-import type { Host } from './socket.js'
+import type { PendingQuery, Row } from 'postgres'
+import { Failure } from '../http/failures.js'
+import { type DatabaseConfig, openDriver, requirePrimary } from './connection.js'
+import { CONNECT_TIMEOUT, connectionLost, createLink, type Host, type Link } from './link.js'
+import { createQueue } from './queue.js'
 import {
   ANSWER_TIMEOUT,
   DatabaseTimeout,
   isOfPooler,
   isPostgresError,
-  Json,
   type Sql,
-  Statement,
   StatementNotSent,
-  type Template,
-  type Value,
 } from './sql.js'
 
 /**
@@ -30,6 +23,12 @@ const RETRY_PAUSE = 100
 
 /** The pool of connections to the primary. */
 export interface Pool extends Sql {
+  /**
+   * Returns the pool for the statements of `key`. Together they get at most half of the connections,
+   * but at least one. Further ones wait, and the keys with waiting statements take turns. If too many
+   * of one key wait already, a statement rejects with the Failure `busy`.
+   */
+  share(key: string): Sql
   /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
   /**
@@ -39,22 +38,37 @@ export interface Pool extends Sql {
   end(): Promise<void>
 }
 
+/**
+ * What the pool uses of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler`
+ * when the query is awaited for the first time. The driver's own handler sends the query at once
+ * over a free connection, and sets `state` to its object for that connection.
+ */
+interface Query extends PendingQuery<Row[]> {
+  handler(query: Query): void
+  reject(error: Error): void
+  state: object | null
+}
+
 /** A statement that has no answer yet. */
-interface Task {
-  readonly template: Template
-  readonly resolve: (rows: unknown) => void
-  readonly reject: (error: unknown) => void
-  /** The time when the statement began to wait, as performance.now(). 0 if it never waited. */
-  waitingSince: number
-  /** The connection on which the statement was sent. Undefined until it is sent. */
-  connection: Connection | undefined
+interface Statement {
+  readonly query: Query
+  /** The driver's own handler of the query. */
+  readonly send: (query: Query) => void
+  /** Whose share of the connections the statement takes. Null for the service itself. */
+  readonly key: string | null
   timer: NodeJS.Timeout | undefined
 }
 
+/** An open connection: its sockets, and the driver's object for it. */
+interface Connection {
+  link: Link
+  state: object
+}
+
 /**
- * Returns the pool, which the caller must end. The pool opens connections when statements need
- * them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no
- * statement is queued behind another one that waits for a lock while other connections are free.
+ * Returns the pool, which the caller must end. The pool opens connections one after the other when
+ * statements need them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time.
+ * So no statement is queued behind another one that waits for a lock while other connections are free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
  * with StatementNotSent, the server has never received it. If it rejects with a PostgresError that
@@ -68,202 +82,195 @@ export function openPool(
   config: DatabaseConfig,
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
-  const { hosts } = config.DATABASE_URL
-  const idle: Connection[] = []
-  // The next two are arrays because a Map or a Set would slow down the garbage collector
-  // (docs/architecture.md, "Tried and rejected").
+  const { hosts, tls } = config.DATABASE_URL
+  const size = config.DATABASE_POOL_MAX
+  const queue = createQueue<Statement>(Math.max(1, Math.floor(size / 2)))
   /** The statements in flight, each on a connection of its own. */
-  const running: Task[] = []
-  /** The statements that wait for a connection, oldest first. */
-  const waiting: Task[] = []
-  const outage = watchOutages(log)
-  /** The attempts to open a connection that have not ended yet. */
-  const attempts = new Set<Promise<void>>()
-  /** The index of the host for the next attempt. */
-  let hostIndex = 0
+  const running: Statement[] = []
+  const connections: Connection[] = []
+  /** The link of the last attempt to open a connection. The driver opens all its sockets with it. */
+  let link = newLink(0)
+  /** The attempt to open a connection that has not ended yet. */
+  let attempt: Promise<void> | undefined
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
   /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
   let pause: NodeJS.Timeout | undefined
+  /** The host of the last connection that was opened. */
+  let primary: Host | undefined
+  let isLost = false
   let isEnded = false
+  const driver = openDriver(config, () => link.open())
 
-  function query(template: Template): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const task: Task = {
-        template,
-        resolve,
-        reject,
-        waitingSince: 0,
-        connection: undefined,
-        timer: undefined,
-      }
-      const connection = isEnded ? undefined : idle.pop()
-      if (connection) send(task, connection, ANSWER_TIMEOUT)
-      else wait(task)
-    })
+  /** Returns the tag for the statements of `key`. */
+  function tagOf(key: string | null): Sql {
+    const tag = (strings: TemplateStringsArray, ...values: never[]) => {
+      const query = driver(strings, ...values) as Query
+      const statement: Statement = { query, send: query.handler, key, timer: undefined }
+      query.handler = () => wait(statement)
+      return query
+    }
+    return Object.assign(tag as unknown as Sql, { json: driver.json })
   }
 
-  function wait(task: Task) {
-    if (isEnded) return refuse(task, poolEnded())
-    task.waitingSince = performance.now()
-    task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
-    waiting.push(task)
-    openConnections()
+  function wait(statement: Statement) {
+    const { query } = statement
+    if (isEnded) return query.reject(new StatementNotSent(poolEnded()))
+    if (!queue.add(statement)) return query.reject(new Failure('busy'))
+    statement.timer = setTimeout(giveUp, SEND_TIMEOUT, statement)
+    sendWaiting()
   }
 
-  /** Rejects a waiting statement because it has got no connection. */
-  function giveUp(task: Task) {
-    refuse(task, lastFailure ?? new Error('no connection became free in time'))
+  /** Rejects a statement that still waits. One that was sent gets the rest of ANSWER_TIMEOUT. */
+  function giveUp(statement: Statement) {
+    const reason = lastFailure ?? new Error('no connection became free in time')
+    if (refuse(statement, reason)) return
+    statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT, statement)
   }
 
-  function refuse(task: Task, reason: Error) {
-    remove(task, waiting)
-    clearTimeout(task.timer)
-    task.reject(new StatementNotSent(reason))
+  function expire({ query }: Statement) {
+    query.reject(new DatabaseTimeout())
   }
 
-  function send(task: Task, connection: Connection, timeout: number) {
-    task.timer = setTimeout(expire, timeout, task, connection)
-    task.connection = connection
-    running.push(task)
-    connection.send(task.template).then(
-      (rows) => {
-        if (!finish(task)) return
-        task.resolve(rows)
-        release(connection)
-      },
-      (error) => {
-        if (!finish(task)) return
-        task.reject(error)
-        if (isReusableAfter(error)) return release(connection)
-        connection.cut()
-        if (!isOfStatementAlone(error)) cutIdle()
-        openConnections()
-      },
-    )
-  }
-
-  /**
-   * Ends a statement in flight. Returns false if a timeout or the loss of the connection has ended it
-   * before.
-   */
-  function finish(task: Task) {
-    if (!remove(task, running)) return false
-    clearTimeout(task.timer)
+  /** Rejects a statement that still waits. Returns false if it does not wait any more. */
+  function refuse(statement: Statement, reason: Error) {
+    if (!queue.remove(statement)) return false
+    clearTimeout(statement.timer)
+    statement.query.reject(new StatementNotSent(reason))
     return true
   }
 
-  function expire(task: Task, connection: Connection) {
-    finish(task)
-    task.reject(new DatabaseTimeout())
-    connection.cut()
-    cutIdle()
-    openConnections()
+  /** Sends waiting statements over the free connections. Opens a connection if one more is needed. */
+  function sendWaiting() {
+    // The driver uses a connection until its socket has closed. A statement that it sends over a
+    // socket that is closing would be lost.
+    const isClosing = link.isClosing() || connections.some((each) => each.link.isClosing())
+    if (isClosing) return
+
+    while (running.length < connections.length) {
+      const statement = queue.take()
+      if (!statement) return
+      send(statement)
+    }
+    const mayConnect = !attempt && !pause && !isEnded && connections.length < size
+    if (mayConnect && queue.hasNext()) attempt = connect()
   }
 
-  /** Sends the statement that has waited longest. If none waits, the connection becomes idle. */
-  function release(connection: Connection) {
-    const longestWaiting = waiting.shift()
-    if (!longestWaiting) {
-      idle.push(connection)
-      return
+  function send(statement: Statement) {
+    const { query } = statement
+    running.push(statement)
+    query.then(
+      () => finish(statement),
+      (error) => {
+        finish(statement, error)
+      },
+    )
+    statement.send(query)
+  }
+
+  /** Called when a statement in flight was answered, or has failed with `error`. */
+  function finish(statement: Statement, error?: unknown) {
+    clearTimeout(statement.timer)
+    remove(statement, running)
+    queue.finish(statement)
+    if (error !== undefined) {
+      const { state } = statement.query
+      const isUsable = isReusableAfter(error)
+      const isAlone = isOfStatementAlone(error)
+      if (!isUsable) cut((each) => each.state === state)
+      // The idle connections may be unusable as well.
+      if (!isAlone) cut((each) => !running.some(({ query }) => query.state === each.state))
     }
-    clearTimeout(longestWaiting.timer)
-    const waited = performance.now() - longestWaiting.waitingSince
-    send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
+    sendWaiting()
+  }
+
+  function cut(isAffected: (connection: Connection) => boolean) {
+    for (const connection of connections.filter(isAffected)) connection.link.cut()
+  }
+
+  function newLink(hostIndex: number): Link {
+    const host = hosts[hostIndex % hosts.length]
+    if (!host) throw new Error('DATABASE_URL names no host')
+    const created = createLink(host, tls, () => onClosed(created))
+    return created
   }
 
   /**
-   * Called when `connection` is lost, and when `end` closes it. Not called after this pool has cut
-   * it.
+   * Rejects the statement that was sent over the closed link. If the driver has sent it after the
+   * loss and before the close, the driver itself never rejects it.
    */
-  function onLost(connection: Connection, error: Error) {
-    const task = running.find((each) => each.connection === connection)
-    if (task && finish(task)) task.reject(error)
-
-    const wasIdle = remove(connection, idle)
-    if (task || wasIdle) cutIdle()
-    openConnections()
-  }
-
-  /** Cuts the idle connections. They may be dead as well when another connection has failed. */
-  function cutIdle() {
-    for (const connection of idle.splice(0)) connection.cut()
-  }
-
-  /** Opens one connection for each waiting statement, up to the size of the pool. */
-  function openConnections() {
-    if (pause || isEnded) return
-    const free = config.DATABASE_POOL_MAX - idle.length - running.length - attempts.size
-    const needed = waiting.length - attempts.size
-    for (let count = Math.min(free, needed); count > 0; count -= 1) {
-      const attempt = open()
-      attempts.add(attempt)
-      void attempt.finally(() => attempts.delete(attempt))
+  function onClosed(closed: Link) {
+    const connection = connections.find((each) => each.link === closed)
+    if (connection) {
+      remove(connection, connections)
+      const lost = running.find(({ query }) => query.state === connection.state)
+      lost?.query.reject(connectionLost())
     }
+    // The driver notices the close in a later listener of the same event.
+    queueMicrotask(sendWaiting)
   }
 
-  async function open() {
-    const host = hosts[hostIndex]
-    if (!host) throw new Error('DATABASE_URL names no host')
+  /** Opens one connection, with a statement of the pool's own. */
+  async function connect() {
+    link = newLink(hosts.indexOf(link.host))
     try {
-      const connection = await openConnection(config, host, { hasSettings: true, onLost })
-      lastFailure = undefined
-      outage.onServing(host)
-      if (isEnded) await connection.end()
-      else release(connection)
+      const state = await requirePrimary(driver)
+      link.keep()
+      onConnected({ link, state })
     } catch (error) {
-      onFailedAttempt(host, error as Error)
+      link.cut()
+      onFailedAttempt(error as Error)
     }
+    attempt = undefined
+    sendWaiting()
   }
 
-  function onFailedAttempt(host: Host, error: Error) {
+  function onConnected(connection: Connection) {
+    const { host } = connection.link
+    connections.push(connection)
+    lastFailure = undefined
+    const isOther = primary !== undefined && primary !== host
+    if (isLost || isOther) log.info(host, 'the database serves again')
+    isLost = false
+    primary = host
+  }
+
+  function onFailedAttempt(error: Error) {
+    const { host } = link
     lastFailure = error
-    const isLost = idle.length + running.length === 0
-    if (isLost) outage.onLost(host, error)
-
-    // Of several attempts that fail at the same host, only the first one moves on to the next host.
-    if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
-
-    // With several hosts, another one may still serve.
-    const isHopeless = hosts.length === 1 && isFinal(error)
-    if (isLost && isHopeless) {
-      for (const task of [...waiting]) giveUp(task)
+    if (connections.length === 0 && primary && !isLost) {
+      isLost = true
+      log.error({ ...host, err: error }, 'the database is lost')
     }
-    pause ??= setTimeout(endPause, RETRY_PAUSE)
+    link = newLink(hosts.indexOf(host) + 1)
+    pause = setTimeout(endPause, RETRY_PAUSE)
   }
 
   function endPause() {
     pause = undefined
-    openConnections()
+    sendWaiting()
   }
 
   async function end() {
     isEnded = true
     clearTimeout(pause)
-    for (const task of [...waiting]) refuse(task, poolEnded())
-    await Promise.all(attempts)
-    const busy = running.map(({ connection }) => connection)
-    const connections = [...idle.splice(0), ...busy]
-    await Promise.all(connections.map((connection) => connection?.end()))
+    for (const statement of queue.waiting()) refuse(statement, poolEnded())
+    await attempt
+    await driver.end({ timeout: 1 })
+    cut(() => true)
   }
 
-  const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
-    new Statement<Rows>(strings, values, query)
-
-  return Object.assign(tag as Sql, {
-    json: (value: object) => new Json(value),
-    usage: () => ({ running: running.length, waiting: waiting.length }),
+  return Object.assign(tagOf(null), {
+    share: tagOf,
+    usage: () => ({ running: running.length, waiting: queue.waiting().length }),
     end,
   })
 }
 
-/** Removes the element from the array. Returns false if the array does not contain it. */
+/** Removes the element from the array, if the array contains it. */
 function remove<T>(element: T, array: T[]) {
   const index = array.indexOf(element)
-  if (index < 0) return false
-  array.splice(index, 1)
-  return true
+  if (index >= 0) array.splice(index, 1)
 }
 
 const poolEnded = () => new Error('the pool has ended')
@@ -288,12 +295,3 @@ const isOfStatementAlone = (error: unknown) =>
   error.severity === 'ERROR' &&
   error.code !== '25006' &&
   !isOfPooler(error)
-
-/**
- * Returns whether the server refused a connection for a lasting reason, such as an unknown
- * database. Two reasons are not lasting: the server has too many connections (class 53), or it is
- * starting up or shutting down (57P). PgBouncer uses the same code for a setting that it refuses
- * and for a server that is down. This code counts as lasting, so that a replica with one host and
- * unsuitable settings says so at once.
- */
-const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)
