@@ -20,7 +20,6 @@ import { limitLargeBodies } from './http/large-bodies.js'
 import { limitLoad } from './http/load.js'
 import { type LogStream, logOptions, logRequests } from './http/log.js'
 import { documentFailures } from './http/openapi.js'
-import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
@@ -65,8 +64,7 @@ const ABOUT = {
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
  *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
- *   turns.ts delays the request while too many requests of the same user are in progress; load.ts
- *   refuses requests under overload; auth/access.ts finds the session and checks the permission;
+ *   load.ts refuses requests under overload; auth/access.ts finds the session and checks the permission;
  *   the login route limits the attempts of each client.
  * - preParsing: load.ts stops counting the request while its body arrives; large-bodies.ts
  *   reserves memory for a large body; validation.ts checks the path parameters.
@@ -75,11 +73,11 @@ const ABOUT = {
  *   audit line.
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
- * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; load.ts and
+ * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; load.ts and
  *   large-bodies.ts stop counting the request; early-answers.ts waits for the rest of the body; the
  *   audit line is written.
- * - When the answer has been sent or the client has disconnected, the log line is written, the metrics
- *   are updated, and the turn ends.
+ * - When the answer has been sent or the client has disconnected, the log line is written, and the
+ *   metrics are updated.
  *
  * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
  * openapi.ts collects the route for the document, auth/access.ts requires it to declare its access,
@@ -160,10 +158,6 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // The requests of one user occupy at most half of the connections to the database, but one if
-    // there is only one.
-    const turnsOfUser = Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2))
-    takeTurns(api, turnsOfUser)
     await limitLoad(api)
     limitLargeBodies(api, imageLimit)
     answerAfterBody(api)

@@ -22,6 +22,8 @@ const BASE = LEVELS.length
 const EXCEPTIONS = [
   // Fields of a body and environment variables have the same constraints.
   'config.ts -> http/constraints.ts',
+  // A session with too many waiting statements gets the Failure `busy`.
+  'database/pool.ts -> http/failures.ts',
   // The violation of a database constraint becomes a Failure.
   'database/sql.ts -> http/failures.ts',
 ]

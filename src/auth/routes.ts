@@ -118,7 +118,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       response: { 200: Confirmation(CERRADA) },
     },
     handler: async (request, reply) => {
-      await endSesiones(sql, request.caller)
+      await endSesiones(request.sql, request.caller)
       reply.clearCookie(COOKIE, { path: '/' })
       return { success: true as const, message: CERRADA }
     },

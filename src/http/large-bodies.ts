@@ -19,8 +19,7 @@ declare module 'fastify' {
 
 /**
  * Bounds the memory for bodies above BODY_LIMIT. The bytes of such a body count towards MAX_BYTES from
- * before the body is read until the answer is ready. The bodies of one user (`request.sharer`, see
- * turns.ts) may take half of the bytes, and further bodies of the same user wait. A body for which the
+ * before the body is read until the answer is ready. The bodies of one user  may take half of the bytes, and further bodies of the same user wait. A body for which the
  * other users leave too few bytes is refused with the Failure `busy`. `largestBody` is the largest
  * `bodyLimit` of all routes, in bytes.
  */
@@ -30,10 +29,9 @@ export function limitLargeBodies(app: FastifyInstance, largestBody: number) {
   let bytesTaken = 0
   app.decorateRequest('giveBytesBack', null)
 
-  async function take({ sharer, socket }: FastifyRequest, bytes: number) {
-    // The empty key is never used: every route that accepts a large body needs a session, so its
-    // requests have a `sharer`.
-    const giveBack = await shares.take(sharer ?? '', bytes, socket)
+  async function take({ caller, socket }: FastifyRequest, bytes: number) {
+    // Every route that accepts a large body needs a session.
+    const giveBack = await shares.take(String(caller.id), bytes, socket)
     if (bytesTaken + bytes > maxBytes) {
       giveBack()
       throw new Failure('busy')

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -18,10 +17,6 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
 
 const moduloRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-  const listPage = shareEqual((filtro: ModuloFiltro) => listModulos(sql, filtro))
-  const listTodos = shareEqual<void, Modulo[]>(() => listTodosLosModulos(sql))
-
   app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
@@ -35,8 +30,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
     },
-    handler: async ({ query }) => {
-      const page = await listPage(query)
+    handler: async ({ sql, query }) => {
+      const page = await listModulos(sql, query)
       return { success: true as const, ...page }
     },
   })
@@ -53,8 +48,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(TodosLosModulos) },
     },
-    handler: async () => {
-      const modulos = await listTodos()
+    handler: async ({ sql }) => {
+      const modulos = await listTodosLosModulos(sql)
       return success(modulos)
     },
   })
@@ -74,7 +69,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Modulo) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { strNombreModulo } = body
       const { data, changes } = await insertModulo(sql, caller, strNombreModulo)
       return success(data, changes)
@@ -98,7 +93,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Type.Optional(Modulo)) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const { strNombreModulo } = body
       const { data, changes } = await updateModulo(sql, caller, params.id, strNombreModulo)
       return success(data ?? undefined, changes)
@@ -120,7 +115,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       params: ModuloParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       const changes = await deleteModulo(sql, caller, params.id)
       return deleted(changes)
     },

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -22,10 +21,6 @@ import {
 const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
 
 const perfilRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-  const listPage = shareEqual((filtro: PerfilFiltro) => listPerfiles(sql, filtro))
-  const listBreves = shareEqual<void, PerfilBreve[]>(() => listPerfilesBreves(sql))
-
   app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
@@ -39,8 +34,8 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ query }) => {
-      const page = await listPage(query)
+    handler: async ({ sql, query }) => {
+      const page = await listPerfiles(sql, query)
       return { success: true as const, ...page }
     },
   })
@@ -57,8 +52,8 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(TodosLosPerfiles) },
     },
-    handler: async () => {
-      const perfiles = await listBreves()
+    handler: async ({ sql }) => {
+      const perfiles = await listPerfilesBreves(sql)
       return success(perfiles)
     },
   })
@@ -76,7 +71,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { data, changes } = await insertPerfil(sql, caller, body)
       return success(data, changes)
     },
@@ -97,7 +92,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilEditado,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const { data, changes } = await updatePerfil(sql, caller, params.id, body)
       if (!data) throw new Failure('notFound')
       return success(data, changes)
@@ -117,7 +112,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       params: PerfilParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       const changes = await deletePerfil(sql, caller, params.id)
       return deleted(changes)
     },

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Confirmation, Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
@@ -33,9 +32,7 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
 const permisosRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-  const listPage = shareEqual((page: number) => listPermisos(sql, page))
-  const findMapa = cacheMapas(sql)
+  const findMapa = cacheMapas(app.sql)
 
   app.get('/', {
     config: {
@@ -50,8 +47,8 @@ const permisosRoutes: RoutePlugin = async (app) => {
       querystring: Type.Object({ page: PageNumber }),
       response: { 200: Page(PermisoConNombres) },
     },
-    handler: async ({ query }) => {
-      const page = await listPage(query.page ?? 1)
+    handler: async ({ sql, query }) => {
+      const page = await listPermisos(sql, query.page ?? 1)
       return { success: true as const, ...page }
     },
   })
@@ -70,7 +67,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { data, changes } = await insertPermiso(sql, caller, body)
       return success(data, changes)
     },
@@ -92,7 +89,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const { data, changes } = await updatePermiso(sql, caller, params.id, body)
       if (!data) throw new Failure('notFound')
       return success(data, changes)
@@ -107,7 +104,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: PermisoParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       const changes = await deletePermiso(sql, caller, params.id)
       return deleted(changes)
     },
@@ -160,7 +157,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: DePerfilParams,
       response: { 200: Success(PermisosDelPerfil) },
     },
-    handler: async ({ params }) => {
+    handler: async ({ sql, params }) => {
       const permisos = await listPermisosByPerfil(sql, params.idPerfil)
       return success(permisos)
     },
@@ -186,7 +183,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: Matriz,
       response: { 200: Confirmation(GUARDADO) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { idPerfil, permisos = [] } = body
       // A matrix that names a module twice is refused before the write is sent to the database.
       const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
