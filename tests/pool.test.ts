@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { loadConfig } from '../src/config.js'
@@ -93,6 +94,69 @@ it('lets statements wait while all connections are busy, and counts running and 
   expect(sql.usage()).toEqual({ running: 0, waiting: 0 })
   // The server may still have sessions of the previous test's pool for a moment.
   await expect.poll(sessions).toHaveLength(2)
+})
+
+it('gives the statements of one key at most half of its connections', async () => {
+  const sql = open(4)
+  const one = sql.share('one')
+  const slow = [1, 2, 3, 4].map(() => one`select pg_sleep(1)`.then(() => {}))
+  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 2, waiting: 2 })
+  expect(await sql.share('other')`select 1 as n`).toEqual([{ n: 1 }])
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  expect(sql.usage()).toEqual({ running: 2, waiting: 2 })
+  await Promise.all(slow)
+})
+
+it('lets the keys take turns', async () => {
+  const sql = open()
+  const finished: string[] = []
+  const ask = async (key: string) => {
+    await sql.share(key)`select pg_sleep(0.01)`
+    finished.push(key)
+  }
+  await Promise.all(['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(ask))
+  expect(finished).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a'])
+})
+
+it('rejects a statement with the Failure `busy` when 64 of its key wait', async () => {
+  const sql = open()
+  const one = sql.share('one')
+  const slow = one`select pg_sleep(0.5)`.then(() => {})
+  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 1, waiting: 0 })
+  const waiting = Array.from({ length: 64 }, () => one`select 1`.then(() => {}))
+  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 1, waiting: 64 })
+  await expect(one`select 1`).rejects.toMatchObject({ code: 'busy' })
+  await Promise.all([slow, ...waiting])
+  expect(await one`select 1 as n`).toEqual([{ n: 1 }])
+})
+
+it('resolves no write that was lost while its connections were being reset', async () => {
+  const sql = open(4)
+  await direct`create table perdida (n integer)`
+  const resolved: number[] = []
+  let next = 0
+  const end = performance.now() + 3000
+  const insertAll = async () => {
+    while (performance.now() < end) {
+      const n = next
+      next += 1
+      const rows = await sql<{ n: number }[]>`insert into perdida values (${n}) returning n`.catch(
+        () => [],
+      )
+      for (const row of rows) resolved.push(row.n)
+    }
+  }
+  const loops = Array.from({ length: 8 }, insertAll)
+  while (performance.now() < end) {
+    await sleep(50)
+    proxy.reset()
+  }
+  await Promise.all(loops)
+  const stored = await direct<{ n: number }[]>`select n from perdida order by n`
+  const numbers = stored.map(({ n }) => n)
+  expect(resolved.length).toBeGreaterThan(100)
+  expect(resolved.filter((n) => !numbers.includes(n))).toEqual([])
+  expect(new Set(numbers).size).toBe(numbers.length)
 })
 
 it('returns a complete result after a statement that failed partway through its rows', async () => {

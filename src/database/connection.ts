@@ -30,23 +30,24 @@ const SETTINGS = {
 /** Returns the socket for a new connection. It must not throw. */
 type OpenSocket = () => Promise<Socket | Writable>
 
-/** Returns the driver for the pool. It has at most one statement in flight on each connection. */
-export function openDriver(config: DatabaseConfig, socket: OpenSocket): DriverSql {
-  // PgBouncer refuses the settings, and in transaction mode it may not support prepared statements.
-  // One variable turns off both.
-  const settings = config.DATABASE_PREPARE === 'true' ? SETTINGS : {}
-  return connect(config, socket, settings, { max: config.DATABASE_POOL_MAX, max_pipeline: 0 })
-}
-
 /** The types of postgres.js lack `max_pipeline`. */
 type DriverOptions = Options<Record<string, never>> & { max_pipeline?: number }
+
+/** Returns the driver for the pool. It has at most one statement in flight on each connection. */
+export const openDriver = (config: DatabaseConfig, socket: OpenSocket): DriverSql =>
+  connect(config, socket, {
+    max: config.DATABASE_POOL_MAX,
+    max_pipeline: 0,
+    // PgBouncer refuses the settings, and in transaction mode it may not support prepared statements.
+    // One variable turns off both.
+    ...(config.DATABASE_PREPARE === 'true' && { connection: SETTINGS }),
+  })
 
 /** Returns an instance of postgres.js. It opens connections when statements need them. */
 function connect(
   { DATABASE_URL: { url, database }, DATABASE_PREPARE }: DatabaseConfig,
   socket: OpenSocket,
-  settings: DriverOptions['connection'],
-  size: DriverOptions,
+  { connection, ...size }: DriverOptions,
 ): DriverSql {
   const options: DriverOptions = {
     ...size,
@@ -61,7 +62,7 @@ function connect(
     idle_timeout: 0,
     max_lifetime: null,
     onnotice: () => {},
-    connection: { application_name: 'llavero', ...settings },
+    connection: { application_name: 'llavero', ...connection },
   }
   // Object.assign is used because the types of postgres.js do not contain the option `socket`.
   return postgres(url, Object.assign(options, { socket }))
@@ -89,7 +90,7 @@ export async function openPrimary(config: DatabaseConfig): Promise<DriverSql> {
   const reasons: string[] = []
   for (const host of hosts) {
     const link = createLink(host, tls, () => {})
-    const driver = connect(config, link.open, {}, { max: 1 })
+    const driver = connect(config, link.open, { max: 1 })
     try {
       await requirePrimary(driver)
       link.keep()

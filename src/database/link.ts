@@ -16,6 +16,8 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 /** The sockets of one connection to `host`. */
 export interface Link {
   readonly host: Host
+  /** The driver's object for the connection. Null until the connection is open. */
+  state: object | null
   /** Opens the sockets. This is the option `socket` of postgres.js. */
   open(): Promise<Socket | Writable>
   /** Ends the time limit of CONNECT_TIMEOUT, because the connection is open. */
@@ -77,6 +79,7 @@ export function createLink(host: Host, mode: TlsMode, onClose: () => void): Link
 
   return {
     host,
+    state: null,
     open,
     keep: () => clearTimeout(timer),
     isClosing: () => socket?.writable === false,

@@ -1,13 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PendingQuery, Row } from 'postgres'
 import { Failure } from '../http/failures.js'
 import { type DatabaseConfig, openDriver, requirePrimary } from './connection.js'
 import { CONNECT_TIMEOUT, connectionLost, createLink, type Host, type Link } from './link.js'
-import { createQueue } from './queue.js'
+import { createQueue, type Line } from './queue.js'
 import {
   ANSWER_TIMEOUT,
   DatabaseTimeout,
-  isOfPooler,
   isPostgresError,
   type Sql,
   StatementNotSent,
@@ -18,6 +18,8 @@ import {
  * attempt to open a connection.
  */
 const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
+/** How many statements of one key may wait. */
+const MAX_WAITING = 64
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 
@@ -54,15 +56,8 @@ interface Statement {
   readonly query: Query
   /** The driver's own handler of the query. */
   readonly send: (query: Query) => void
-  /** Whose share of the connections the statement takes. Null for the service itself. */
-  readonly key: string | null
+  readonly line: Line<Statement>
   timer: NodeJS.Timeout | undefined
-}
-
-/** An open connection: its sockets, and the driver's object for it. */
-interface Connection {
-  link: Link
-  state: object
 }
 
 /**
@@ -82,20 +77,20 @@ export function openPool(
   config: DatabaseConfig,
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
-  const { hosts, tls } = config.DATABASE_URL
-  const size = config.DATABASE_POOL_MAX
+  const { DATABASE_POOL_MAX: size, DATABASE_URL } = config
   const queue = createQueue<Statement>(Math.max(1, Math.floor(size / 2)))
   /** The statements in flight, each on a connection of its own. */
   const running: Statement[] = []
-  const connections: Connection[] = []
+  /** The links of the open connections. */
+  const connections: Link[] = []
+  /** The hosts. The first one is the host for the next connection. */
+  const hosts = [...DATABASE_URL.hosts]
   /** The link of the last attempt to open a connection. The driver opens all its sockets with it. */
-  let link = newLink(0)
+  let link = newLink()
   /** The attempt to open a connection that has not ended yet. */
   let attempt: Promise<void> | undefined
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
-  /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
-  let pause: NodeJS.Timeout | undefined
   /** The host of the last connection that was opened. */
   let primary: Host | undefined
   let isLost = false
@@ -103,95 +98,87 @@ export function openPool(
   const driver = openDriver(config, () => link.open())
 
   /** Returns the tag for the statements of `key`. */
-  function tagOf(key: string | null): Sql {
+  function share(key: string | null): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver(strings, ...values) as Query
-      const statement: Statement = { query, send: query.handler, key, timer: undefined }
-      query.handler = () => wait(statement)
+      const { handler } = query
+      query.handler = () =>
+        wait({ query, send: handler, line: queue.lineOf(key), timer: undefined })
       return query
     }
     return Object.assign(tag as unknown as Sql, { json: driver.json })
   }
 
   function wait(statement: Statement) {
-    const { query } = statement
-    if (isEnded) return query.reject(new StatementNotSent(poolEnded()))
-    if (!queue.add(statement)) return query.reject(new Failure('busy'))
+    const { line, query } = statement
+    if (isEnded) return refuse(statement, poolEnded())
+    const isBusy = line.key !== null && line.waiting.length >= MAX_WAITING
+    if (isBusy) return query.reject(new Failure('busy'))
     statement.timer = setTimeout(giveUp, SEND_TIMEOUT, statement)
+    line.waiting.push(statement)
     sendWaiting()
   }
 
   /** Rejects a statement that still waits. One that was sent gets the rest of ANSWER_TIMEOUT. */
   function giveUp(statement: Statement) {
-    const reason = lastFailure ?? new Error('no connection became free in time')
-    if (refuse(statement, reason)) return
-    statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT, statement)
+    const { query } = statement
+    if (running.includes(statement)) {
+      const expire = () => query.reject(new DatabaseTimeout())
+      statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT)
+    } else {
+      refuse(statement, lastFailure ?? new Error('no connection became free in time'))
+    }
   }
 
-  function expire({ query }: Statement) {
-    query.reject(new DatabaseTimeout())
-  }
-
-  /** Rejects a statement that still waits. Returns false if it does not wait any more. */
-  function refuse(statement: Statement, reason: Error) {
-    if (!queue.remove(statement)) return false
-    clearTimeout(statement.timer)
-    statement.query.reject(new StatementNotSent(reason))
-    return true
+  /** Rejects a statement that was not sent. */
+  function refuse({ line, query, timer }: Statement, reason: Error) {
+    clearTimeout(timer)
+    line.waiting = line.waiting.filter((each) => each.query !== query)
+    query.reject(new StatementNotSent(reason))
   }
 
   /** Sends waiting statements over the free connections. Opens a connection if one more is needed. */
   function sendWaiting() {
     // The driver uses a connection until its socket has closed. A statement that it sends over a
     // socket that is closing would be lost.
-    const isClosing = link.isClosing() || connections.some((each) => each.link.isClosing())
-    if (isClosing) return
+    if ([link, ...connections].some(({ isClosing }) => isClosing())) return
 
     while (running.length < connections.length) {
       const statement = queue.take()
       if (!statement) return
       send(statement)
     }
-    const mayConnect = !attempt && !pause && !isEnded && connections.length < size
+    const mayConnect = !attempt && !isEnded && connections.length < size
     if (mayConnect && queue.hasNext()) attempt = connect()
   }
 
   function send(statement: Statement) {
-    const { query } = statement
+    const { query, line } = statement
     running.push(statement)
-    query.then(
-      () => finish(statement),
-      (error) => {
-        finish(statement, error)
-      },
-    )
+    line.running += 1
+    query.catch(cutAfter).then(() => {
+      clearTimeout(statement.timer)
+      remove(statement, running)
+      line.running -= 1
+      sendWaiting()
+    })
     statement.send(query)
-  }
 
-  /** Called when a statement in flight was answered, or has failed with `error`. */
-  function finish(statement: Statement, error?: unknown) {
-    clearTimeout(statement.timer)
-    remove(statement, running)
-    queue.finish(statement)
-    if (error !== undefined) {
-      const { state } = statement.query
-      const isUsable = isReusableAfter(error)
-      const isAlone = isOfStatementAlone(error)
-      if (!isUsable) cut((each) => each.state === state)
-      // The idle connections may be unusable as well.
-      if (!isAlone) cut((each) => !running.some(({ query }) => query.state === each.state))
+    /** Cuts the connection of the failed statement. The idle ones may be unusable as well. */
+    function cutAfter(error: unknown) {
+      if (isReusableAfter(error)) return
+      const others = running.filter((each) => each !== statement)
+      const used = others.map((each) => each.query.state)
+      for (const each of connections) {
+        if (!used.includes(each.state)) each.cut()
+      }
     }
-    sendWaiting()
   }
 
-  function cut(isAffected: (connection: Connection) => boolean) {
-    for (const connection of connections.filter(isAffected)) connection.link.cut()
-  }
-
-  function newLink(hostIndex: number): Link {
-    const host = hosts[hostIndex % hosts.length]
+  function newLink() {
+    const [host] = hosts
     if (!host) throw new Error('DATABASE_URL names no host')
-    const created = createLink(host, tls, () => onClosed(created))
+    const created = createLink(host, DATABASE_URL.tls, () => onClosed(created))
     return created
   }
 
@@ -200,34 +187,33 @@ export function openPool(
    * loss and before the close, the driver itself never rejects it.
    */
   function onClosed(closed: Link) {
-    const connection = connections.find((each) => each.link === closed)
-    if (connection) {
-      remove(connection, connections)
-      const lost = running.find(({ query }) => query.state === connection.state)
-      lost?.query.reject(connectionLost())
+    remove(closed, connections)
+    for (const { query } of running) {
+      if (query.state === closed.state) query.reject(connectionLost())
     }
     // The driver notices the close in a later listener of the same event.
     queueMicrotask(sendWaiting)
   }
 
-  /** Opens one connection, with a statement of the pool's own. */
+  /** Opens one connection, with a statement of the pool's own. Waits for a moment if this fails. */
   async function connect() {
-    link = newLink(hosts.indexOf(link.host))
+    link = newLink()
     try {
-      const state = await requirePrimary(driver)
+      link.state = await requirePrimary(driver)
       link.keep()
-      onConnected({ link, state })
+      onConnected()
     } catch (error) {
       link.cut()
-      onFailedAttempt(error as Error)
+      onFailure(error as Error)
+      await sleep(RETRY_PAUSE)
     }
     attempt = undefined
     sendWaiting()
   }
 
-  function onConnected(connection: Connection) {
-    const { host } = connection.link
-    connections.push(connection)
+  function onConnected() {
+    const { host } = link
+    connections.push(link)
     lastFailure = undefined
     const isOther = primary !== undefined && primary !== host
     if (isLost || isOther) log.info(host, 'the database serves again')
@@ -235,33 +221,24 @@ export function openPool(
     primary = host
   }
 
-  function onFailedAttempt(error: Error) {
-    const { host } = link
+  function onFailure(error: Error) {
     lastFailure = error
-    if (connections.length === 0 && primary && !isLost) {
-      isLost = true
-      log.error({ ...host, err: error }, 'the database is lost')
-    }
-    link = newLink(hosts.indexOf(host) + 1)
-    pause = setTimeout(endPause, RETRY_PAUSE)
-  }
-
-  function endPause() {
-    pause = undefined
-    sendWaiting()
+    hosts.push(...hosts.splice(0, 1))
+    if (isLost || !primary || connections.length > 0) return
+    isLost = true
+    log.error({ ...link.host, err: error }, 'the database is lost')
   }
 
   async function end() {
     isEnded = true
-    clearTimeout(pause)
     for (const statement of queue.waiting()) refuse(statement, poolEnded())
     await attempt
     await driver.end({ timeout: 1 })
-    cut(() => true)
+    for (const { cut } of connections) cut()
   }
 
-  return Object.assign(tagOf(null), {
-    share: tagOf,
+  return Object.assign(share(null), {
+    share,
     usage: () => ({ running: running.length, waiting: queue.waiting().length }),
     end,
   })
@@ -284,14 +261,3 @@ const poolEnded = () => new Error('the pool has ended')
  * functions raise (LL401, LL403), because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
-
-/**
- * Returns whether the error concerns its statement alone. In three cases the other connections may be
- * unusable as well: the server has ended the session (FATAL), the server has become read-only (25006),
- * or a pooler has lost the server.
- */
-const isOfStatementAlone = (error: unknown) =>
-  isPostgresError(error) &&
-  error.severity === 'ERROR' &&
-  error.code !== '25006' &&
-  !isOfPooler(error)
