@@ -19,7 +19,6 @@ import healthRoutes from './http/health.js'
 import { limitLoad } from './http/load.js'
 import { type LogStream, logOptions, logRequests } from './http/log.js'
 import { limitPipelining } from './http/pipelining.js'
-import { takeTurns } from './http/turns.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
 import { validateRequests } from './http/validation.js'
 import moduloRoutes from './modulo/routes.js'
@@ -65,18 +64,16 @@ const ABOUT = {
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
  *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
- *   turns.ts delays the request while too many requests of the same user are in progress; load.ts
- *   refuses requests while the event loop is late; auth/access.ts finds the session and checks the
- *   permission; the login route limits the attempts of each client.
+ *   load.ts refuses requests while the event loop is late; auth/access.ts finds the session and checks
+ *   the permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
- * - preValidation: the login route stores the user name for the audit line.
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
- * - onSend: log.ts, metrics.ts and turns.ts begin to wait for the end of the answer; bodies.ts gives
- *   the memory for the body back and waits for the rest of the body; the audit line is written.
- * - When the answer has been sent or the client has disconnected, the log line is written, the metrics
- *   are updated, and the turn ends.
+ * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
+ *   the body back and waits for the rest of the body; auth/refusal.ts says who was refused what.
+ * - When the answer has been sent or the client has disconnected, the log line is written, and the
+ *   metrics are updated.
  *
  * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
  * openapi.ts collects the route for the document, and auth/access.ts requires it to declare its
@@ -167,10 +164,6 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
-    // The requests of one user occupy at most half of the connections to the database, but one if
-    // there is only one.
-    const turnsOfUser = Math.max(1, Math.floor(config.DATABASE_POOL_MAX / 2))
-    takeTurns(api, turnsOfUser)
     await limitLoad(api)
     guardRoutes(api, config)
     reportRefusals(api)

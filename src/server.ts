@@ -49,9 +49,9 @@ async function start(app: FastifyInstance, config: Config) {
   const versions = { version: VERSION, node: process.version }
   app.log.info(versions, 'the service starts')
 
-  const connection = await openPrimary(config)
-  const applied = await migrate(connection.driver)
-  await connection.end()
+  const driver = await openPrimary(config)
+  const applied = await migrate(driver)
+  await driver.end()
   if (applied) {
     app.log.info({ applied }, 'database is up to date')
   } else {

@@ -6,8 +6,6 @@ import { Filtro, Origen, PaginaDeAuditoria, Pregunta } from './schemas.js'
 const SIN_ENTIDAD = 'El campo entidad es obligatorio si hay un id'
 
 const auditoriaRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-
   app.get('/', {
     config: { access: 'administrador' },
     schema: {
@@ -16,7 +14,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
       querystring: Filtro,
       response: { 200: PaginaDeAuditoria },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       if (query.id !== undefined && query.entidad === undefined) {
         throw new Failure('malformed', SIN_ENTIDAD)
       }
@@ -34,7 +32,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
       querystring: Pregunta,
       response: { 200: Origen },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       const data = await findOrigen(sql, query)
       return { success: true as const, data }
     },

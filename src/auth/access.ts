@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
+import type { Sql } from '../database/sql.js'
 import { Failure, USUAL } from '../http/failures.js'
 import { MAX_ID } from '../http/fields.js'
 import type { Caller } from './caller.js'
@@ -53,13 +54,14 @@ declare module 'fastify' {
      * leaves out null for the handlers, which run after the check.
      */
     caller: Caller
+    /** The database, in the share of the caller's sessions. Null like `caller`. */
+    sql: Sql
   }
 }
 
 /**
- * Adds a hook that verifies the token of every request that needs a session. The hook sets
- * `request.sharer`, so that the request counts towards its user's share of the service (see
- * http/turns.ts). It throws the Failure `unauthenticated` if the request has no valid token.
+ * Adds a hook that verifies the token of every request that needs a session. The hook throws the
+ * Failure `unauthenticated` if the request has no valid token.
  */
 export function identifyCallers(app: FastifyInstance) {
   app.decorateRequest('token', null)
@@ -69,21 +71,8 @@ export function identifyCallers(app: FastifyInstance) {
     const token = request.verifyToken()
     if (!token) throw new Failure('unauthenticated')
     request.token = token
-    // A request for the permission map of the profile in the token costs little, because one
-    // statement serves many of these requests. So it does not count towards the user's share.
-    const isForOwnMap = perfilOfMap(request) === token.idPerfil
-    if (!isForOwnMap) request.sharer = sessionsOf(token)
     done()
   })
-}
-
-/**
- * Returns the `sharer` for a token: the id of the user and the version of the user's sessions. The
- * session has not been looked up yet. If the `sharer` were only the id, requests with a token of an
- * ended session would use up the share of the user's present sessions.
- */
-function sessionsOf({ id, ver = 0 }: Token) {
-  return `${id}.${ver}`
 }
 
 /**
@@ -98,6 +87,7 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
   const findSesion = shareSesiones((lookups) => findSesiones(app.sql, lookups))
   app.decorateRequest('caller', null as unknown as Caller)
+  app.decorateRequest('sql', null as unknown as Sql)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
@@ -112,6 +102,7 @@ export function guardRoutes(app: FastifyInstance, config: Config) {
       ip: request.clientIp,
       idPeticion: request.id,
     }
+    request.sql = app.sql.share(`${sesion.id}.${sesion.ver}`)
 
     if (isForgeable(request, config.CORS_ORIGIN)) {
       throw forbidden({ origin: 'CORS_ORIGIN' })

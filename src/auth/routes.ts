@@ -141,7 +141,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       response: { 200: PasswordCambiada },
     },
     onRequest: [limitAttempts(countByAddress), limitAttempts(countByUser)],
-    handler: async ({ caller, body, socket }) => {
+    handler: async ({ sql, caller, body, socket }) => {
       const { strPwd, strPwdNueva } = body
       if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
       const stored = await findHash(sql, caller)
@@ -168,7 +168,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       response: { 200: Confirmation(CERRADA) },
     },
     handler: async (request, reply) => {
-      await endSesiones(sql, request.caller)
+      await endSesiones(request.sql, request.caller)
       reply.clearCookie(COOKIE, { path: '/' })
       return { success: true as const, message: CERRADA }
     },

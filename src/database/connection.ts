@@ -1,14 +1,12 @@
-import net, { type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import postgres, { type Options } from 'postgres'
 import type { Config } from '../config.js'
-import { giveFastForms } from './fast-classes.js'
-import { type Host, startTls } from './socket.js'
-import { type DriverSql, type Template, toDriverQuery } from './sql.js'
+import { createLink } from './link.js'
+import type { DriverSql } from './sql.js'
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 
-/** How long opening a connection may take, in milliseconds. */
-export const CONNECT_TIMEOUT = 2000
 /** PostgreSQL's `statement_timeout` for the connections of the pool, in milliseconds. */
 const STATEMENT_TIMEOUT = 4000
 
@@ -29,183 +27,76 @@ const SETTINGS = {
   random_page_cost: 1.1,
 } as const
 
-/** An open connection to the primary. */
-export interface Connection {
-  /** The driver's own interface, which offers transactions. */
-  readonly driver: DriverSql
-  /** Sends one statement. The caller waits for its result before it sends the next one. */
-  send(template: Template): PromiseLike<unknown>
-  /** Closes the connection at once, with a reset. Bytes that were not sent yet are dropped. */
-  cut(): void
-  /** Closes the connection when its statement has ended, but after one second at the latest. */
-  end(): Promise<void>
-}
+/** Returns the socket for a new connection. It must not throw. */
+type OpenSocket = () => Promise<Socket | Writable>
 
-interface ConnectionOptions {
-  /** Whether to apply SETTINGS. They are never applied if DATABASE_PREPARE is false. */
-  hasSettings: boolean
-  /**
-   * Called at most once, when an open connection is lost or when `end` closes it. Not called after
-   * `cut`.
-   */
-  onLost?: (connection: Connection, error: Error) => void
-}
+/** The types of postgres.js lack `max_pipeline`. */
+type DriverOptions = Options<Record<string, never>> & { max_pipeline?: number }
 
-/**
- * Opens a connection to `host`. Throws if the host does not answer within CONNECT_TIMEOUT, refuses
- * the connection, or is a standby.
- *
- * Each connection is a postgres.js instance of its own, with one socket. By itself, an instance that
- * loses its socket would open another one. In postgres.js 3.4.9 a statement that is sent in the
- * meantime resolves with no rows, although the server has never received it (tests/pool.test.ts
- * shows this). So `openSocket` throws when postgres.js calls it again, and a connection that has lost
- * its socket is discarded.
- */
-export async function openConnection(
-  config: DatabaseConfig,
-  host: Host,
-  { hasSettings, onLost }: ConnectionOptions,
-): Promise<Connection> {
-  const { url, database, tls } = config.DATABASE_URL
-  let tcp: Socket | undefined
-  /** The socket that carries PostgreSQL's protocol: `tcp` itself, or the TLS socket on top of it. */
-  let socket: Socket | undefined
-  let state: 'opening' | 'open' | 'closed' = 'opening'
-
-  async function openSocket() {
-    if (tcp) throw connectionLost()
-    tcp = watch(net.connect(host.port, host.host))
-    socket = await startTls(tcp, host, tls)
-    if (socket !== tcp) watch(socket)
-    return socket
-  }
-
-  /**
-   * Discards the connection when the socket ends, fails or closes, because no statement can be sent
-   * afterwards.
-   */
-  function watch(watched: Socket) {
-    watched.on('end', () => lose(connectionLost()))
-    watched.on('error', lose)
-    watched.on('close', () => lose(connectionLost()))
-    return watched
-  }
-
-  const driver = postgres(
-    url,
-    // Object.assign is used because the types of postgres.js do not contain the option `socket`.
-    Object.assign(driverOptions(config, hasSettings), {
-      ...host,
-      // postgres.js would keep the percent-encoding of the name in `url`.
-      ...(database && { database }),
-      socket: openSocket,
-      onclose: () => lose(connectionLost()),
-    }),
-  )
-  const connection: Connection = {
-    driver,
-    send: (template) => toDriverQuery(driver, template),
-    cut,
-    end,
-  }
-
-  /**
-   * Rejects `opened` below, so that openConnection throws. It is set before the driver opens the
-   * socket.
-   */
-  let failOpening: (error: Error) => void = () => {}
-
-  /**
-   * Discards the connection. While it is opening, openConnection throws `error`. Once it is open,
-   * `onLost` is called with the connection and `error`.
-   */
-  function lose(error: Error) {
-    if (state === 'opening') failOpening(error)
-    if (state === 'open') onLost?.(connection, error)
-    cut()
-  }
-
-  function cut() {
-    if (state === 'closed') return
-    state = 'closed'
-    // A reset drops the bytes that were not sent yet. Otherwise a statement that was reported as failed
-    // could still reach the server and be executed, even after a later write.
-    tcp?.resetAndDestroy()
-    // While the socket is connecting, resetAndDestroy only waits for the connection.
-    if (tcp?.connecting) tcp.destroy()
-    socket?.destroy()
-  }
-
-  async function end() {
-    await driver.end({ timeout: 1 })
-    cut()
-  }
-
-  const opened = new Promise<void>((resolve, reject) => {
-    failOpening = reject
-    requirePrimary(driver).then(resolve, reject)
+/** Returns the driver for the pool. It has at most one statement in flight on each connection. */
+export const openDriver = (config: DatabaseConfig, socket: OpenSocket): DriverSql =>
+  connect(config, socket, {
+    max: config.DATABASE_POOL_MAX,
+    max_pipeline: 0,
+    // PgBouncer refuses the settings, and in transaction mode it may not support prepared statements.
+    // One variable turns off both.
+    ...(config.DATABASE_PREPARE === 'true' && { connection: SETTINGS }),
   })
-  const timer = setTimeout(() => lose(new Error('the host does not answer')), CONNECT_TIMEOUT)
-  try {
-    await opened
-  } catch (error) {
-    cut()
-    throw error
-  } finally {
-    clearTimeout(timer)
-  }
-  state = 'open'
-  return connection
-}
 
-function driverOptions({ DATABASE_PREPARE }: DatabaseConfig, hasSettings: boolean) {
-  const isPrepared = DATABASE_PREPARE === 'true'
-  const options: Options<Record<string, never>> = {
-    max: 1,
+/** Returns an instance of postgres.js. It opens connections when statements need them. */
+function connect(
+  { DATABASE_URL: { url, database }, DATABASE_PREPARE }: DatabaseConfig,
+  socket: OpenSocket,
+  { connection, ...size }: DriverOptions,
+): DriverSql {
+  const options: DriverOptions = {
+    ...size,
+    // postgres.js would keep the percent-encoding of the name in `url`.
+    ...(database && { database }),
     ssl: false,
-    prepare: isPrepared,
+    prepare: DATABASE_PREPARE === 'true',
     fetch_types: false,
-    // openConnection has a timer of its own, which also covers the first statement.
+    // A link has a time limit of its own, and the pool has pauses of its own.
     connect_timeout: 0,
+    backoff: () => 0,
     idle_timeout: 0,
     max_lifetime: null,
     onnotice: () => {},
-    connection: {
-      application_name: 'llavero',
-      // PgBouncer refuses these settings, and in transaction mode it may not support prepared
-      // statements. One variable turns off both.
-      ...(hasSettings && isPrepared && SETTINGS),
-    },
+    connection: { application_name: 'llavero', ...connection },
   }
-  return options
+  // Object.assign is used because the types of postgres.js do not contain the option `socket`.
+  return postgres(url, Object.assign(options, { socket }))
 }
 
 /**
- * Throws if the host is a standby, where a permission may exist that the primary has revoked. This is
- * the first statement on the connection. So the driver's classes get V8's fast form here, before
- * further statements are sent.
+ * Sends the first statement on a new connection. Returns the driver's object for this connection.
+ * Throws if the host is a standby, where a permission may exist that the primary has revoked.
  */
-async function requirePrimary(driver: DriverSql) {
-  const query = driver<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`
-  const rows = await query
-  if (rows[0].standby) throw new Error('the host is a standby')
-  giveFastForms(query, rows)
+export async function requirePrimary(driver: DriverSql): Promise<object> {
+  const rows = await driver<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`
+  // The connection before may have ended after an error partway through its rows. Then empty entries
+  // come before the row (see isReusableAfter in pool.ts).
+  if (rows.at(-1)?.standby) throw new Error('the host is a standby')
+  return rows.state
 }
-
-const connectionLost = () =>
-  Object.assign(new Error('the connection to the database was lost'), { code: 'CONNECTION_CLOSED' })
 
 /**
  * Opens one connection to the first host that is a primary. The connection has no SETTINGS, because
- * migrations may take long. The caller must end it. If openConnection fails for every host, throws an
- * error with the reason for each host.
+ * migrations may take long. The caller must end it. If no host can be used, throws an error with the
+ * reason for each host.
  */
-export async function openPrimary(config: DatabaseConfig): Promise<Connection> {
+export async function openPrimary(config: DatabaseConfig): Promise<DriverSql> {
+  const { hosts, tls } = config.DATABASE_URL
   const reasons: string[] = []
-  for (const host of config.DATABASE_URL.hosts) {
+  for (const host of hosts) {
+    const link = createLink(host, tls, () => {})
+    const driver = connect(config, link.open, { max: 1 })
     try {
-      return await openConnection(config, host, { hasSettings: false })
+      await requirePrimary(driver)
+      link.keep()
+      return driver
     } catch (error) {
+      link.cut()
       reasons.push(`${host.host}:${host.port} ${(error as Error).message}`)
     }
   }

@@ -1,23 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import {
-  CONNECT_TIMEOUT,
-  type Connection,
-  type DatabaseConfig,
-  openConnection,
-} from './connection.js'
-import { watchOutages } from './outage.js'
-import type { Host } from './socket.js'
+import type { PendingQuery, Row } from 'postgres'
+import { Failure } from '../http/failures.js'
+import { type DatabaseConfig, openDriver, requirePrimary } from './connection.js'
+import { CONNECT_TIMEOUT, connectionLost, createLink, type Host, type Link } from './link.js'
+import { createQueue, type Line } from './queue.js'
 import {
   ANSWER_TIMEOUT,
   DatabaseTimeout,
-  isOfPooler,
   isPostgresError,
-  Json,
   type Sql,
-  Statement,
   StatementNotSent,
-  type Template,
-  type Value,
 } from './sql.js'
 
 /**
@@ -25,11 +18,19 @@ import {
  * attempt to open a connection.
  */
 const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
+/** How many statements of one key may wait. */
+const MAX_WAITING = 64
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 
 /** The pool of connections to the primary. */
 export interface Pool extends Sql {
+  /**
+   * Returns the pool for the statements of `key`. Together they get at most half of the connections,
+   * but at least one. Further ones wait, and the keys with waiting statements take turns. If too many
+   * of one key wait already, a statement rejects with the Failure `busy`.
+   */
+  share(key: string): Sql
   /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
   /**
@@ -39,22 +40,30 @@ export interface Pool extends Sql {
   end(): Promise<void>
 }
 
+/**
+ * What the pool uses of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler`
+ * when the query is awaited for the first time. The driver's own handler sends the query at once
+ * over a free connection, and sets `state` to its object for that connection.
+ */
+interface Query extends PendingQuery<Row[]> {
+  handler(query: Query): void
+  reject(error: Error): void
+  state: object | null
+}
+
 /** A statement that has no answer yet. */
-interface Task {
-  readonly template: Template
-  readonly resolve: (rows: unknown) => void
-  readonly reject: (error: unknown) => void
-  /** The time when the statement began to wait, as performance.now(). 0 if it never waited. */
-  waitingSince: number
-  /** The connection on which the statement was sent. Undefined until it is sent. */
-  connection: Connection | undefined
+interface Statement {
+  readonly query: Query
+  /** The driver's own handler of the query. */
+  readonly send: (query: Query) => void
+  readonly line: Line<Statement>
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Returns the pool, which the caller must end. The pool opens connections when statements need
- * them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time. So no
- * statement is queued behind another one that waits for a lock while other connections are free.
+ * Returns the pool, which the caller must end. The pool opens connections one after the other when
+ * statements need them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time.
+ * So no statement is queued behind another one that waits for a lock while other connections are free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
  * with StatementNotSent, the server has never received it. If it rejects with a PostgresError that
@@ -68,202 +77,177 @@ export function openPool(
   config: DatabaseConfig,
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
-  const { hosts } = config.DATABASE_URL
-  const idle: Connection[] = []
-  // The next two are arrays because a Map or a Set would slow down the garbage collector
-  // (docs/architecture.md, "Tried and rejected").
+  const { DATABASE_POOL_MAX: size, DATABASE_URL } = config
+  const queue = createQueue<Statement>(Math.max(1, Math.floor(size / 2)))
   /** The statements in flight, each on a connection of its own. */
-  const running: Task[] = []
-  /** The statements that wait for a connection, oldest first. */
-  const waiting: Task[] = []
-  const outage = watchOutages(log)
-  /** The attempts to open a connection that have not ended yet. */
-  const attempts = new Set<Promise<void>>()
-  /** The index of the host for the next attempt. */
-  let hostIndex = 0
+  const running: Statement[] = []
+  /** The links of the open connections. */
+  const connections: Link[] = []
+  /** The hosts. The first one is the host for the next connection. */
+  const hosts = [...DATABASE_URL.hosts]
+  /** The link of the last attempt to open a connection. The driver opens all its sockets with it. */
+  let link = newLink()
+  /** The attempt to open a connection that has not ended yet. */
+  let attempt: Promise<void> | undefined
   /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
   let lastFailure: Error | undefined
-  /** The timer of the pause after a failed attempt. While it runs, no connection is opened. */
-  let pause: NodeJS.Timeout | undefined
+  /** The host of the last connection that was opened. */
+  let primary: Host | undefined
+  let isLost = false
   let isEnded = false
+  const driver = openDriver(config, () => link.open())
 
-  function query(template: Template): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const task: Task = {
-        template,
-        resolve,
-        reject,
-        waitingSince: 0,
-        connection: undefined,
-        timer: undefined,
-      }
-      const connection = isEnded ? undefined : idle.pop()
-      if (connection) send(task, connection, ANSWER_TIMEOUT)
-      else wait(task)
+  /** Returns the tag for the statements of `key`. */
+  function share(key: string | null): Sql {
+    const tag = (strings: TemplateStringsArray, ...values: never[]) => {
+      const query = driver(strings, ...values) as Query
+      const { handler } = query
+      query.handler = () =>
+        wait({ query, send: handler, line: queue.lineOf(key), timer: undefined })
+      return query
+    }
+    return Object.assign(tag as unknown as Sql, { json: driver.json })
+  }
+
+  function wait(statement: Statement) {
+    const { line, query } = statement
+    if (isEnded) return refuse(statement, poolEnded())
+    const isBusy = line.key !== null && line.waiting.length >= MAX_WAITING
+    if (isBusy) return query.reject(new Failure('busy'))
+    statement.timer = setTimeout(giveUp, SEND_TIMEOUT, statement)
+    line.waiting.push(statement)
+    sendWaiting()
+  }
+
+  /** Rejects a statement that still waits. One that was sent gets the rest of ANSWER_TIMEOUT. */
+  function giveUp(statement: Statement) {
+    const { query } = statement
+    if (running.includes(statement)) {
+      const expire = () => query.reject(new DatabaseTimeout())
+      statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT)
+    } else {
+      refuse(statement, lastFailure ?? new Error('no connection became free in time'))
+    }
+  }
+
+  /** Rejects a statement that was not sent. */
+  function refuse({ line, query, timer }: Statement, reason: Error) {
+    clearTimeout(timer)
+    line.waiting = line.waiting.filter((each) => each.query !== query)
+    query.reject(new StatementNotSent(reason))
+  }
+
+  /** Sends waiting statements over the free connections. Opens a connection if one more is needed. */
+  function sendWaiting() {
+    // The driver uses a connection until its socket has closed. A statement that it sends over a
+    // socket that is closing would be lost.
+    if ([link, ...connections].some(({ isClosing }) => isClosing())) return
+
+    while (running.length < connections.length) {
+      const statement = queue.take()
+      if (!statement) return
+      send(statement)
+    }
+    const mayConnect = !attempt && !isEnded && connections.length < size
+    if (mayConnect && queue.hasNext()) attempt = connect()
+  }
+
+  function send(statement: Statement) {
+    const { query, line } = statement
+    running.push(statement)
+    line.running += 1
+    query.catch(cutAfter).then(() => {
+      clearTimeout(statement.timer)
+      remove(statement, running)
+      line.running -= 1
+      sendWaiting()
     })
-  }
+    statement.send(query)
 
-  function wait(task: Task) {
-    if (isEnded) return refuse(task, poolEnded())
-    task.waitingSince = performance.now()
-    task.timer = setTimeout(giveUp, SEND_TIMEOUT, task)
-    waiting.push(task)
-    openConnections()
-  }
-
-  /** Rejects a waiting statement because it has got no connection. */
-  function giveUp(task: Task) {
-    refuse(task, lastFailure ?? new Error('no connection became free in time'))
-  }
-
-  function refuse(task: Task, reason: Error) {
-    remove(task, waiting)
-    clearTimeout(task.timer)
-    task.reject(new StatementNotSent(reason))
-  }
-
-  function send(task: Task, connection: Connection, timeout: number) {
-    task.timer = setTimeout(expire, timeout, task, connection)
-    task.connection = connection
-    running.push(task)
-    connection.send(task.template).then(
-      (rows) => {
-        if (!finish(task)) return
-        task.resolve(rows)
-        release(connection)
-      },
-      (error) => {
-        if (!finish(task)) return
-        task.reject(error)
-        if (isReusableAfter(error)) return release(connection)
-        connection.cut()
-        if (!isOfStatementAlone(error)) cutIdle()
-        openConnections()
-      },
-    )
-  }
-
-  /**
-   * Ends a statement in flight. Returns false if a timeout or the loss of the connection has ended it
-   * before.
-   */
-  function finish(task: Task) {
-    if (!remove(task, running)) return false
-    clearTimeout(task.timer)
-    return true
-  }
-
-  function expire(task: Task, connection: Connection) {
-    finish(task)
-    task.reject(new DatabaseTimeout())
-    connection.cut()
-    cutIdle()
-    openConnections()
-  }
-
-  /** Sends the statement that has waited longest. If none waits, the connection becomes idle. */
-  function release(connection: Connection) {
-    const longestWaiting = waiting.shift()
-    if (!longestWaiting) {
-      idle.push(connection)
-      return
-    }
-    clearTimeout(longestWaiting.timer)
-    const waited = performance.now() - longestWaiting.waitingSince
-    send(longestWaiting, connection, ANSWER_TIMEOUT - waited)
-  }
-
-  /**
-   * Called when `connection` is lost, and when `end` closes it. Not called after this pool has cut
-   * it.
-   */
-  function onLost(connection: Connection, error: Error) {
-    const task = running.find((each) => each.connection === connection)
-    if (task && finish(task)) task.reject(error)
-
-    const wasIdle = remove(connection, idle)
-    if (task || wasIdle) cutIdle()
-    openConnections()
-  }
-
-  /** Cuts the idle connections. They may be dead as well when another connection has failed. */
-  function cutIdle() {
-    for (const connection of idle.splice(0)) connection.cut()
-  }
-
-  /** Opens one connection for each waiting statement, up to the size of the pool. */
-  function openConnections() {
-    if (pause || isEnded) return
-    const free = config.DATABASE_POOL_MAX - idle.length - running.length - attempts.size
-    const needed = waiting.length - attempts.size
-    for (let count = Math.min(free, needed); count > 0; count -= 1) {
-      const attempt = open()
-      attempts.add(attempt)
-      void attempt.finally(() => attempts.delete(attempt))
+    /** Cuts the connection of the failed statement. The idle ones may be unusable as well. */
+    function cutAfter(error: unknown) {
+      if (isReusableAfter(error)) return
+      const others = running.filter((each) => each !== statement)
+      const used = others.map((each) => each.query.state)
+      for (const each of connections) {
+        if (!used.includes(each.state)) each.cut()
+      }
     }
   }
 
-  async function open() {
-    const host = hosts[hostIndex]
+  function newLink() {
+    const [host] = hosts
     if (!host) throw new Error('DATABASE_URL names no host')
+    const created = createLink(host, DATABASE_URL.tls, () => onClosed(created))
+    return created
+  }
+
+  /**
+   * Rejects the statement that was sent over the closed link. If the driver has sent it after the
+   * loss and before the close, the driver itself never rejects it.
+   */
+  function onClosed(closed: Link) {
+    remove(closed, connections)
+    for (const { query } of running) {
+      if (query.state === closed.state) query.reject(connectionLost())
+    }
+    // The driver notices the close in a later listener of the same event.
+    queueMicrotask(sendWaiting)
+  }
+
+  /** Opens one connection, with a statement of the pool's own. Waits for a moment if this fails. */
+  async function connect() {
+    link = newLink()
     try {
-      const connection = await openConnection(config, host, { hasSettings: true, onLost })
-      lastFailure = undefined
-      outage.onServing(host)
-      if (isEnded) await connection.end()
-      else release(connection)
+      link.state = await requirePrimary(driver)
+      link.keep()
+      onConnected()
     } catch (error) {
-      onFailedAttempt(host, error as Error)
+      link.cut()
+      onFailure(error as Error)
+      await sleep(RETRY_PAUSE)
     }
+    attempt = undefined
+    sendWaiting()
   }
 
-  function onFailedAttempt(host: Host, error: Error) {
+  function onConnected() {
+    const { host } = link
+    connections.push(link)
+    lastFailure = undefined
+    const isOther = primary !== undefined && primary !== host
+    if (isLost || isOther) log.info(host, 'the database serves again')
+    isLost = false
+    primary = host
+  }
+
+  function onFailure(error: Error) {
     lastFailure = error
-    const isLost = idle.length + running.length === 0
-    if (isLost) outage.onLost(host, error)
-
-    // Of several attempts that fail at the same host, only the first one moves on to the next host.
-    if (host === hosts[hostIndex]) hostIndex = (hostIndex + 1) % hosts.length
-
-    // With several hosts, another one may still serve.
-    const isHopeless = hosts.length === 1 && isFinal(error)
-    if (isLost && isHopeless) {
-      for (const task of [...waiting]) giveUp(task)
-    }
-    pause ??= setTimeout(endPause, RETRY_PAUSE)
-  }
-
-  function endPause() {
-    pause = undefined
-    openConnections()
+    hosts.push(...hosts.splice(0, 1))
+    if (isLost || !primary || connections.length > 0) return
+    isLost = true
+    log.error({ ...link.host, err: error }, 'the database is lost')
   }
 
   async function end() {
     isEnded = true
-    clearTimeout(pause)
-    for (const task of [...waiting]) refuse(task, poolEnded())
-    await Promise.all(attempts)
-    const busy = running.map(({ connection }) => connection)
-    const connections = [...idle.splice(0), ...busy]
-    await Promise.all(connections.map((connection) => connection?.end()))
+    for (const statement of queue.waiting()) refuse(statement, poolEnded())
+    await attempt
+    await driver.end({ timeout: 1 })
+    for (const { cut } of connections) cut()
   }
 
-  const tag = <Rows>(strings: TemplateStringsArray, ...values: Value[]) =>
-    new Statement<Rows>(strings, values, query)
-
-  return Object.assign(tag as Sql, {
-    json: (value: object) => new Json(value),
-    usage: () => ({ running: running.length, waiting: waiting.length }),
+  return Object.assign(share(null), {
+    share,
+    usage: () => ({ running: running.length, waiting: queue.waiting().length }),
     end,
   })
 }
 
-/** Removes the element from the array. Returns false if the array does not contain it. */
+/** Removes the element from the array, if the array contains it. */
 function remove<T>(element: T, array: T[]) {
   const index = array.indexOf(element)
-  if (index < 0) return false
-  array.splice(index, 1)
-  return true
+  if (index >= 0) array.splice(index, 1)
 }
 
 const poolEnded = () => new Error('the pool has ended')
@@ -277,23 +261,3 @@ const poolEnded = () => new Error('the pool has ended')
  * functions raise (LL401, LL403), because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
-
-/**
- * Returns whether the error concerns its statement alone. In three cases the other connections may be
- * unusable as well: the server has ended the session (FATAL), the server has become read-only (25006),
- * or a pooler has lost the server.
- */
-const isOfStatementAlone = (error: unknown) =>
-  isPostgresError(error) &&
-  error.severity === 'ERROR' &&
-  error.code !== '25006' &&
-  !isOfPooler(error)
-
-/**
- * Returns whether the server refused a connection for a lasting reason, such as an unknown
- * database. Two reasons are not lasting: the server has too many connections (class 53), or it is
- * starting up or shutting down (57P). PgBouncer uses the same code for a setting that it refuses
- * and for a server that is down. This code counts as lasting, so that a replica with one host and
- * unsuitable settings says so at once.
- */
-const isFinal = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)

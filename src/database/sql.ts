@@ -1,4 +1,4 @@
-import type { JSONValue, PendingQuery, PostgresError, Sql as PostgresSql, Row } from 'postgres'
+import type { Parameter, PostgresError, Sql as PostgresSql } from 'postgres'
 import { Failure, type FailureArguments } from '../http/failures.js'
 
 /**
@@ -9,50 +9,14 @@ export const ANSWER_TIMEOUT = 4500
 /** The interface of postgres.js. It offers transactions and scripts, which the pool does not. */
 export type DriverSql = PostgresSql
 
-/** A value in a statement: a parameter, or another statement that becomes a part of the text. */
-export type Value = string | number | boolean | null | Json | Statement<unknown>
-
-/** A value that is sent as jsonb. */
-export class Json {
-  constructor(readonly value: object) {}
-}
-
-/** A statement: the parts of its text, and the values between them. */
-export interface Template {
-  readonly strings: TemplateStringsArray
-  readonly values: readonly Value[]
-}
-
 /**
  * A statement. It is sent once, when it is awaited for the first time. A statement that is a value
  * of another statement is not sent itself, but becomes a part of the other statement's text.
  */
-export class Statement<Rows> implements Template, PromiseLike<Rows> {
-  #answer: Promise<Rows> | undefined
+export type Statement<Rows> = Promise<Rows>
 
-  constructor(
-    readonly strings: TemplateStringsArray,
-    readonly values: readonly Value[],
-    private readonly query: (template: Template) => Promise<unknown>,
-  ) {}
-
-  #send() {
-    this.#answer ??= this.query(this) as Promise<Rows>
-    return this.#answer
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: awaiting a statement sends it.
-  then<Result = Rows, Caught = never>(
-    onRows?: ((rows: Rows) => Result | PromiseLike<Result>) | null,
-    onError?: ((error: unknown) => Caught | PromiseLike<Caught>) | null,
-  ): Promise<Result | Caught> {
-    return this.#send().then(onRows, onError)
-  }
-
-  catch<Caught>(onError: (error: unknown) => Caught | PromiseLike<Caught>) {
-    return this.#send().catch(onError)
-  }
-}
+/** A value in a statement: a parameter, or another statement that becomes a part of the text. */
+export type Value = string | number | boolean | null | Parameter | Statement<unknown>
 
 /** The tag of the template literals for statements. `Rows` is the type of the array of rows. */
 export interface Sql {
@@ -60,21 +24,8 @@ export interface Sql {
     strings: TemplateStringsArray,
     ...values: readonly Value[]
   ): Statement<Rows>
-  json(value: object): Json
-}
-
-/** Returns the template as a query of postgres.js, which is sent when it is awaited. */
-export function toDriverQuery(
-  driver: DriverSql,
-  { strings, values }: Template,
-): PendingQuery<Row[]> {
-  return driver(strings, ...values.map((value) => toDriverValue(driver, value)))
-}
-
-function toDriverValue(driver: DriverSql, value: Value) {
-  if (value instanceof Json) return driver.json(value.value as JSONValue)
-  if (value instanceof Statement) return toDriverQuery(driver, value)
-  return value
+  /** Returns a parameter that is sent as jsonb. */
+  json(value: object): Parameter
 }
 
 /** Thrown if a statement has no answer in time. If it was sent, the server may have executed it. */

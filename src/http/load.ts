@@ -12,7 +12,7 @@ const REFUSAL_DELAY = 1000
  * Throws the Failure `busy` after REFUSAL_DELAY. Some clients repeat a refused request at once. Without
  * the delay they would keep the service busy with refusals.
  */
-export async function refuse(): Promise<never> {
+async function refuse(): Promise<never> {
   await sleep(REFUSAL_DELAY)
   throw new Failure('busy')
 }

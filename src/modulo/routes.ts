@@ -17,8 +17,6 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
 
 const moduloRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-
   app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
@@ -32,7 +30,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       const page = await listModulos(sql, query)
       return { success: true as const, ...page }
     },
@@ -50,7 +48,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los módulos, sin páginas',
       response: { 200: Success(TodosLosModulos) },
     },
-    handler: async () => {
+    handler: async ({ sql }) => {
       const modulos = await listTodosLosModulos(sql)
       return success(modulos)
     },
@@ -71,7 +69,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Modulo) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { strNombreModulo } = body
       const modulo = await insertModulo(sql, caller, strNombreModulo)
       return success(modulo)
@@ -95,7 +93,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Type.Optional(Modulo)) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const { strNombreModulo } = body
       const modulo = await updateModulo(sql, caller, params.id, strNombreModulo)
       return success(modulo ?? undefined)
@@ -117,7 +115,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       params: ModuloParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       await deleteModulo(sql, caller, params.id)
       return DELETED
     },

@@ -21,8 +21,6 @@ import {
 const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
 
 const perfilRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-
   app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
@@ -36,7 +34,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       const page = await listPerfiles(sql, query)
       return { success: true as const, ...page }
     },
@@ -54,7 +52,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       summary: 'Listar todos los perfiles, sin páginas',
       response: { 200: Success(TodosLosPerfiles) },
     },
-    handler: async () => {
+    handler: async ({ sql }) => {
       const perfiles = await listPerfilesBreves(sql)
       return success(perfiles)
     },
@@ -73,7 +71,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const perfil = await insertPerfil(sql, caller, body)
       return success(perfil)
     },
@@ -94,7 +92,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilEditado,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const perfil = await updatePerfil(sql, caller, params.id, body)
       if (!perfil) throw new Failure('notFound')
       return success(perfil)
@@ -114,7 +112,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       params: PerfilParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       await deletePerfil(sql, caller, params.id)
       return DELETED
     },

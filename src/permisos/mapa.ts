@@ -27,9 +27,9 @@ const MAX_BYTES = 32 * 1024 * 1024
  * too, so no replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the
  * cache with reading the rows for each request.
  *
- * Requests for the same version share one read. If each request had a read of its own, a user could
- * make the service read a map many times at once: requests for the caller's own map do not wait for
- * a turn (http/turns.ts), and the cache does not help while the map changes all the time.
+ * Requests for the same version share one read. A read counts towards no session's share of the
+ * connections. So if each request had a read of its own, a session could make the service read a map
+ * many times at once, and the cache would not help while the map changes all the time.
  */
 export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   const cache = new LRUCache<number, Mapa>({

@@ -34,8 +34,7 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
 const permisosRoutes: RoutePlugin = async (app) => {
-  const { sql } = app
-  const findMapa = cacheMapas(sql)
+  const findMapa = cacheMapas(app.sql)
 
   app.get('/', {
     config: {
@@ -50,7 +49,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       querystring: Type.Object({ page: PageNumber }),
       response: { 200: Page(PermisoConNombres) },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       const page = await listPermisos(sql, query.page)
       return { success: true as const, ...page }
     },
@@ -70,7 +69,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const permiso = await insertPermiso(sql, caller, body)
       return success(permiso)
     },
@@ -92,7 +91,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ caller, params, body }) => {
+    handler: async ({ sql, caller, params, body }) => {
       const permiso = await updatePermiso(sql, caller, params.id, body)
       if (!permiso) throw new Failure('notFound')
       return success(permiso)
@@ -107,7 +106,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: PermisoParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params }) => {
+    handler: async ({ sql, caller, params }) => {
       await deletePermiso(sql, caller, params.id)
       return DELETED
     },
@@ -162,7 +161,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       params: DePerfilParams,
       response: { 200: Success(PermisosDelPerfil) },
     },
-    handler: async ({ params }, reply) => {
+    handler: async ({ sql, params }, reply) => {
       const { version, permisos } = await listPermisosByPerfil(sql, params.idPerfil)
       if (version !== null) reply.header('etag', etagOf(version))
       return success(permisos)
@@ -189,7 +188,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       body: Matriz,
       response: { 200: Confirmation(GUARDADO) },
     },
-    handler: async ({ caller, body, headers }, reply) => {
+    handler: async ({ sql, caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
       // A matrix that is too long or names a module twice is refused before the write is sent to the
       // database.

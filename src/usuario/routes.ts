@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import { forbidden } from '../auth/refusal.js'
-import { shareLookups } from '../database/shared.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -12,7 +11,6 @@ import {
   findUsuarios,
   insertUsuario,
   listUsuarios,
-  type UsuarioLookup,
   updateUsuario,
 } from './queries.js'
 import {
@@ -27,18 +25,13 @@ import {
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
-/** How many statements that look up single users may be in flight at the same time. */
-const MAX_IN_FLIGHT = 2
-
 interface Options {
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
 }
 
 const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
-  const { sql, passwords, imagenes } = app
-  const find = (lookups: UsuarioLookup[]) => findUsuarios(sql, lookups)
-  const findUsuario = shareLookups(find, MAX_IN_FLIGHT)
+  const { passwords, imagenes } = app
 
   app.get('/', {
     config: {
@@ -53,7 +46,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       querystring: UsuarioFiltro,
       response: { 200: Page(UsuarioVisto) },
     },
-    handler: async ({ query }) => {
+    handler: async ({ sql, query }) => {
       const page = await listUsuarios(sql, query)
       return { success: true as const, ...page }
     },
@@ -76,10 +69,10 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       params: UsuarioParams,
       response: { 200: Success(UsuarioVisto) },
     },
-    handler: async ({ caller, params: { id } }) => {
+    handler: async ({ sql, caller, params: { id } }) => {
       const isLimited = caller.enforced && !caller.administrador && caller.id !== id
       const limite = isLimited ? caller.idPerfil : null
-      const data = await findUsuario({ id, limite })
+      const [data] = await findUsuarios(sql, [{ id, limite }])
       if (!data) throw new Failure('notFound')
       if (data.needs) throw forbidden(data.needs)
       return success(data)
@@ -102,7 +95,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       body: UsuarioNuevo,
       response: { 200: Success(Usuario) },
     },
-    handler: async ({ caller, body, log }) => {
+    handler: async ({ sql, caller, body, log }) => {
       const { imagenBase64, ...usuario } = body
       await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd)
@@ -132,7 +125,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       body: UsuarioEditado,
       response: { 200: Success(Type.Optional(Usuario)) },
     },
-    handler: async ({ caller, params, body, log }) => {
+    handler: async ({ sql, caller, params, body, log }) => {
       const { imagenBase64, ...usuario } = body
       if (usuario.strPwd || imagenBase64) {
         await checkUsuarioWrite(sql, caller, params.id, usuario.idPerfil)
@@ -159,7 +152,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       params: UsuarioParams,
       response: { 200: Deleted },
     },
-    handler: async ({ caller, params, log }) => {
+    handler: async ({ sql, caller, params, log }) => {
       if (params.id === caller.id) throw new Failure('conflict')
       const imagen = await deleteUsuario(sql, caller, params.id)
       if (imagen) void imagenes.remove(imagen, log)

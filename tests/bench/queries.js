@@ -1,9 +1,7 @@
 // @ts-nocheck: the types would come from the compiled service, which may not exist yet.
 //
 // A process that does nothing but query: `queries.js service` through the service's pool,
-// `queries.js driver` through an instance of postgres.js, and `queries.js fastDriver` through an
-// instance whose classes have the fast form (src/database/fast-classes.ts), as the service's have.
-// None of them sends a query on a connection that still waits for an answer. Each message that the
+// `queries.js driver` through an instance of postgres.js. Neither of them sends a query on a connection that still waits for an answer. Each message that the
 // process receives is a number of seconds. The process queries for that time, and then sends a
 // message with the number of answered queries and the processor time that they took, in seconds.
 import postgres from 'postgres'
@@ -17,13 +15,7 @@ const CONNECTIONS = 10
 async function open(way) {
   const { DATABASE_URL } = process.env
   if (way !== 'service') {
-    const sql = postgres(DATABASE_URL, { max: CONNECTIONS, max_pipeline: 0 })
-    if (way === 'fastDriver') {
-      const { giveFastForms } = await importCompiled('database/fast-classes.js')
-      const query = sql`select 1`
-      giveFastForms(query, await query)
-    }
-    return sql
+    return postgres(DATABASE_URL, { max: CONNECTIONS, max_pipeline: 0 })
   }
   const config = loadConfig({ ...process.env, DATABASE_POOL_MAX: String(CONNECTIONS) })
   return openPool(config, console)

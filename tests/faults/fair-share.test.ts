@@ -96,6 +96,19 @@ it('answers others while one user searches 20,000 users over 50 connections', as
   await expectOthersAnswered()
 })
 
+it('answers others while a session without rights asks for its own map over 800 connections', async () => {
+  const [perfil] = await database<{ id: number }[]>`
+    insert into perfil ("strNombrePerfil") values ('sin permisos') returning id`
+  await database`
+    update usuario set "idPerfil" = ${perfil?.id ?? 0}
+    where "strNombreUsuario" = ${nombreOf(4)}`
+  const token = await loginAs(service, 4)
+  const map = `${service.address}/api/permisos/mis-permisos/${perfil?.id}`
+  expect(await send('GET', map, { token })).toMatchObject({ status: 200 })
+  flood(800, () => send('GET', map, { token }))
+  await expectOthersAnswered()
+})
+
 it('answers others while one user makes the service hash passwords over 300 connections', async () => {
   // The email is taken, so each request hashes a password and adds no user.
   const body = {

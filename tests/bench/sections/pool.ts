@@ -10,7 +10,6 @@ const ROUNDS = 5
 const WAYS = {
   service: 'the pool of the service',
   driver: 'postgres.js, max_pipeline: 0',
-  fastDriver: 'the same, classes in the fast form',
 }
 type Way = keyof typeof WAYS
 const NAMES = Object.keys(WAYS) as Way[]
@@ -18,16 +17,13 @@ const NAMES = Object.keys(WAYS) as Way[]
 const TARGET = 1.25
 
 /**
- * Measures the processor time of a query through the pool, beside that of its driver. The pool
- * gives the driver's classes the fast form (src/database/fast-classes.ts). So the driver is also
- * measured with the fast form. The difference between that and the pool is the cost of the pool's
- * own code.
+ * Measures the processor time of a query through the pool, beside that of its driver. The
+ * difference is the cost of the pool's own code.
  */
 export async function pool({ env, seconds }: Bench): Promise<Section> {
   const processes = {
     service: startProcess('service', env),
     driver: startProcess('driver', env),
-    fastDriver: startProcess('fastDriver', env),
   }
 
   async function measure(way: Way) {
@@ -53,7 +49,6 @@ export async function pool({ env, seconds }: Bench): Promise<Section> {
       'queries/s': spread(results[way].map(({ perSecond }) => perSecond)),
       'CPU of a query, µs': spread(cpu(way)),
       'driver = 1': ratio(way, 'driver'),
-      'fast driver = 1': ratio(way, 'fastDriver'),
       'at most': way === 'service' ? TARGET : '',
       holds: way === 'service' ? mark(poolRatio.median <= TARGET) : '',
     })),
