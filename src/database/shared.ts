@@ -3,37 +3,6 @@ import pLimit from 'p-limit'
 import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
 
 /**
- * Returns a function that calls `query` once for all calls with equal arguments in the same turn of
- * the event loop. All of these calls get the same answer, or the same error.
- *
- * `query` is called when that turn has ended, and so after the last of these calls. So for each of
- * them, the answer contains everything that was committed before that call.
- *
- * Under load many calls are made in the same turn, because one statement looks up the sessions of
- * many requests (see shareLookups). When it has been answered, all of these requests continue in
- * the same turn.
- */
-export function shareEqual<Argument, Answer>(
-  query: (argument: Argument) => Promise<Answer>,
-): (argument: Argument) => Promise<Answer> {
-  /** The answers to the calls of this turn, by the argument as JSON. */
-  const answers = new Map<string, Promise<Answer>>()
-
-  async function begin(key: string, argument: Argument) {
-    await setImmediate()
-    answers.delete(key)
-    return query(argument)
-  }
-
-  return (argument) => {
-    const key = JSON.stringify([argument])
-    const answer = answers.get(key) ?? begin(key, argument)
-    answers.set(key, answer)
-    return answer
-  }
-}
-
-/**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
  * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
  * of these statements are in flight at a time. While that many are in flight, further look-ups are

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -19,8 +18,6 @@ const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' }
 
 const moduloRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listPage = shareEqual((filtro: ModuloFiltro) => listModulos(sql, filtro))
-  const listTodos = shareEqual<void, Modulo[]>(() => listTodosLosModulos(sql))
 
   app.get('/', {
     config: {
@@ -36,7 +33,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Page(Modulo) },
     },
     handler: async ({ query }) => {
-      const page = await listPage(query)
+      const page = await listModulos(sql, query)
       return { success: true as const, ...page }
     },
   })
@@ -54,7 +51,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(TodosLosModulos) },
     },
     handler: async () => {
-      const modulos = await listTodos()
+      const modulos = await listTodosLosModulos(sql)
       return success(modulos)
     },
   })

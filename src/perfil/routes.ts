@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -23,8 +22,6 @@ const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfi
 
 const perfilRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listPage = shareEqual((filtro: PerfilFiltro) => listPerfiles(sql, filtro))
-  const listBreves = shareEqual<void, PerfilBreve[]>(() => listPerfilesBreves(sql))
 
   app.get('/', {
     config: {
@@ -40,7 +37,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Page(Perfil) },
     },
     handler: async ({ query }) => {
-      const page = await listPage(query)
+      const page = await listPerfiles(sql, query)
       return { success: true as const, ...page }
     },
   })
@@ -58,7 +55,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(TodosLosPerfiles) },
     },
     handler: async () => {
-      const perfiles = await listBreves()
+      const perfiles = await listPerfilesBreves(sql)
       return success(perfiles)
     },
   })

@@ -17,7 +17,7 @@ import type { PermisoConNombres } from './schemas.js'
  * ids are read from the start of the index. One of the two parts of `pagina` is always empty. If
  * the page is empty, the left join returns one row with the id null, as splitPage expects.
  */
-export async function listPermisos(sql: Sql, page: number) {
+export async function listPermisos(sql: Sql, page = 1) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
     with cuenta as (
       select

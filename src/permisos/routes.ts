@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { shareEqual } from '../database/shared.js'
 import { Confirmation, Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure } from '../http/failures.js'
 import { PageNumber } from '../http/fields.js'
@@ -35,7 +34,6 @@ const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del p
 
 const permisosRoutes: RoutePlugin = async (app) => {
   const { sql } = app
-  const listPage = shareEqual((page: number) => listPermisos(sql, page))
   const findMapa = cacheMapas(sql)
 
   app.get('/', {
@@ -52,7 +50,7 @@ const permisosRoutes: RoutePlugin = async (app) => {
       response: { 200: Page(PermisoConNombres) },
     },
     handler: async ({ query }) => {
-      const page = await listPage(query.page ?? 1)
+      const page = await listPermisos(sql, query.page)
       return { success: true as const, ...page }
     },
   })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { forbidden } from '../auth/refusal.js'
-import { shareEqual, shareLookups } from '../database/shared.js'
+import { shareLookups } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -39,7 +39,6 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
   const find = (lookups: UsuarioLookup[]) => findUsuarios(sql, lookups)
   const findUsuario = shareLookups(find, MAX_IN_FLIGHT)
-  const listPage = shareEqual((filtro: UsuarioFiltro) => listUsuarios(sql, filtro))
 
   app.get('/', {
     config: {
@@ -55,7 +54,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       response: { 200: Page(UsuarioVisto) },
     },
     handler: async ({ query }) => {
-      const page = await listPage(query)
+      const page = await listUsuarios(sql, query)
       return { success: true as const, ...page }
     },
   })
