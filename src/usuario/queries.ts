@@ -52,48 +52,30 @@ function isNamed(sql: Sql, search: string) {
   return sql`(${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})`
 }
 
-/** The look-up of one user. */
-export interface UsuarioLookup {
-  id: number
-  /**
-   * The id of the caller's profile. A user is not `alcanzable` if the user's profile has a
-   * permission that this profile lacks. Null for a caller who may see all users.
-   */
-  limite: number | null
-}
-
 /** A user, and whether the caller may see the user. */
 export interface UsuarioHallado extends UsuarioVisto {
   alcanzable: boolean
 }
 
 /**
- * Finds the users for several look-ups in one statement, and returns them in the same order. An
- * element is undefined if the id is unknown.
+ * Finds a user, or undefined if the id is unknown. The user is not `alcanzable` if the user's profile
+ * has a permission that the profile with the id `limite` lacks. `limite` is null for a caller who may
+ * see all users.
  *
- * `limit 1` makes PostgreSQL read the users one after the other by their unique keys, even if the
- * tables have no statistics.
+ * `limite` is in a `materialized` part, so that PostgreSQL uses one generic plan for all callers. If
+ * it knew that the value is null, it might plan the statement again at each call.
  */
-export async function findUsuarios(
-  sql: Sql,
-  lookups: UsuarioLookup[],
-): Promise<(UsuarioHallado | undefined)[]> {
-  const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
-  const rows = await sql<(UsuarioHallado & { n: number })[]>`
-    select n, visto.*,
+export async function findUsuario(sql: Sql, id: number, limite: number | null) {
+  const [usuario] = await sql<UsuarioHallado[]>`
+    with caller as materialized (select ${limite}::integer as limite)
+    select ${columns(sql)},
+      (select "strNombrePerfil" from perfil where perfil.id = "idPerfil") as "nombrePerfil",
       limite is null or not exists (select from beyond("idPerfil", limite)) as alcanzable
-    from jsonb_to_recordset(${sql.json(numbered)})
-      as lookup (n integer, id integer, limite integer)
-    cross join lateral (
-      select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil"
-      from usuario
-      join perfil on perfil.id = "idPerfil"
-      where usuario.id = lookup.id
-      limit 1
-    ) as visto
+    from caller
+    cross join usuario
+    where usuario.id = ${id}
   `
-  const found = new Map(rows.map((row) => [row.n, row]))
-  return lookups.map((_, n) => found.get(n))
+  return usuario
 }
 
 /** A user to be written. The image has been uploaded already, and `strPwd` is a hash. */

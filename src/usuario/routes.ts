@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import { forbidden } from '../auth/refusal.js'
-import { shareLookups } from '../database/shared.js'
 import { Deleted, deleted, Page, Success, success } from '../http/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/failures.js'
 import type { RoutePlugin } from '../http/validation.js'
@@ -9,10 +8,9 @@ import {
   CONFLICTOS,
   checkUsuarioWrite,
   deleteUsuario,
-  findUsuarios,
+  findUsuario,
   insertUsuario,
   listUsuarios,
-  type UsuarioLookup,
   updateUsuario,
 } from './queries.js'
 import {
@@ -27,9 +25,6 @@ import {
 const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
-/** How many statements that look up single users may be in flight at the same time. */
-const MAX_IN_FLIGHT = 2
-
 interface Options {
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
@@ -37,8 +32,6 @@ interface Options {
 
 const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
   const { sql, passwords, imagenes } = app
-  const find = (lookups: UsuarioLookup[]) => findUsuarios(sql, lookups)
-  const findUsuario = shareLookups(find, MAX_IN_FLIGHT)
 
   app.get('/', {
     config: {
@@ -79,7 +72,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
     handler: async ({ caller, params: { id } }) => {
       const isLimited = caller.enforced && !caller.administrador && caller.id !== id
       const limite = isLimited ? caller.idPerfil : null
-      const data = await findUsuario({ id, limite })
+      const data = await findUsuario(sql, id, limite)
       if (!data) throw new Failure('notFound')
       if (!data.alcanzable) throw forbidden()
       return success(data)
