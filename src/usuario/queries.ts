@@ -51,48 +51,26 @@ function isNamed(sql: Sql, search: string) {
   return sql`(${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})`
 }
 
-/** The look-up of one user. */
-export interface UsuarioLookup {
-  id: number
-  /**
-   * The id of the caller's profile, with which the user's profile is compared. Null for a caller who
-   * may see all users.
-   */
-  limite: number | null
-}
-
 /** A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing. */
 export interface UsuarioHallado extends UsuarioVisto {
   needs: Needs | null
 }
 
 /**
- * Finds the users for several look-ups in one statement, and returns them in the same order. An
- * element is undefined if the id is unknown.
- *
- * `limit 1` makes PostgreSQL read the users one after the other by their unique keys, even if the
- * tables have no statistics.
+ * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, with which
+ * the user's profile is compared. It is null for a caller who may see all users.
  */
-export async function findUsuarios(
-  sql: Sql,
-  lookups: UsuarioLookup[],
-): Promise<(UsuarioHallado | undefined)[]> {
-  const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
-  const rows = await sql<(UsuarioHallado & { n: number })[]>`
-    select n, visto.*,
-      lacking("idPerfil", limite) as needs
-    from jsonb_to_recordset(${sql.json(numbered)})
-      as lookup (n integer, id integer, limite integer)
-    cross join lateral (
-      select ${columns(sql)}, "strNombrePerfil" as "nombrePerfil"
-      from usuario
-      join perfil on perfil.id = "idPerfil"
-      where usuario.id = lookup.id
-      limit 1
-    ) as visto
+export async function findUsuario(sql: Sql, id: number, limite: number | null) {
+  const [usuario] = await sql<UsuarioHallado[]>`
+    select
+      ${columns(sql)},
+      "strNombrePerfil" as "nombrePerfil",
+      lacking("idPerfil", ${limite}) as needs
+    from usuario
+    join perfil on perfil.id = "idPerfil"
+    where usuario.id = ${id}
   `
-  const found = new Map(rows.map((row) => [row.n, row]))
-  return lookups.map((_, n) => found.get(n))
+  return usuario
 }
 
 /** A user to be written. The image has been uploaded already, and `strPwd` is a hash. */

@@ -8,7 +8,7 @@ import {
   CONFLICTOS,
   checkUsuarioWrite,
   deleteUsuario,
-  findUsuarios,
+  findUsuario,
   insertUsuario,
   listUsuarios,
   updateUsuario,
@@ -72,7 +72,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
     handler: async ({ sql, caller, params: { id } }) => {
       const isLimited = caller.enforced && !caller.administrador && caller.id !== id
       const limite = isLimited ? caller.idPerfil : null
-      const [data] = await findUsuarios(sql, [{ id, limite }])
+      const data = await findUsuario(sql, id, limite)
       if (!data) throw new Failure('notFound')
       if (data.needs) throw forbidden(data.needs)
       return success(data)
