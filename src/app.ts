@@ -1,38 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import { guardRoutes, identifyCallers } from './access/guard.js'
+import { type Passwords, startPasswords } from './access/password.js'
+import { reportRefusals } from './access/refusal.js'
+import authPlugin from './access/token.js'
 import auditoriaRoutes from './auditoria/routes.js'
-import { guardRoutes, identifyCallers } from './auth/access.js'
-import { captchaVerifier, type VerifyCaptcha } from './auth/captcha.js'
-import { type Passwords, startPasswords } from './auth/password.js'
-import authPlugin from './auth/plugin.js'
-import { reportRefusals } from './auth/refusal.js'
+import { captchaVerifier } from './auth/captcha.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
-import { BODY_LIMIT, parseJsonBodies } from './http/bodies.js'
-import docs from './http/docs.js'
+import { answerFailures, Failure } from './http/answers/failures.js'
+import headers from './http/answers/headers.js'
+import { answerOddRequests, refuseConnection, refusePath } from './http/answers/unreadable.js'
+import docs from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
-import { answerFailures, Failure } from './http/failures.js'
-import headers from './http/headers.js'
-import healthRoutes from './http/health.js'
-import { limitLoad } from './http/load.js'
-import { type LogStream, logOptions, logRequests } from './http/log.js'
-import { limitPipelining } from './http/pipelining.js'
-import { answerOddRequests, refuseConnection, refusePath } from './http/unreadable.js'
-import { validateRequests } from './http/validation.js'
+import { validateRequests } from './http/input/validation.js'
+import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
+import { limitLoad } from './http/limits/load.js'
+import { limitPipelining } from './http/limits/pipelining.js'
+import healthRoutes from './http/observation/health.js'
+import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
-import { type Imagenes, imageHost } from './usuario/imagen.js'
+import { imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
     sql: Pool
     passwords: Passwords
-    verifyCaptcha: VerifyCaptcha
-    imagenes: Imagenes
   }
 }
 
@@ -63,20 +61,20 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host`; unknown paths are refused; auth/access.ts verifies the token;
- *   load.ts refuses requests while the event loop is late; auth/access.ts finds the session and checks
+ *   refuses a request without `Host`; unknown paths are refused; access/guard.ts verifies the token;
+ *   load.ts refuses requests while the event loop is late; access/guard.ts finds the session and checks
  *   the permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
  * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
- *   the body back and waits for the rest of the body; auth/refusal.ts says who was refused what.
+ *   the body back and waits for the rest of the body; access/refusal.ts says who was refused what.
  * - When the answer has been sent or the client has disconnected, the log line is written, and the
  *   metrics are updated.
  *
  * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
- * openapi.ts collects the route for the document, and auth/access.ts requires it to declare its
+ * openapi.ts collects the route for the document, and access/guard.ts requires it to declare its
  * access.
  *
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
@@ -128,8 +126,6 @@ export async function buildApp(
   })
   app.decorate('sql', sql)
   app.decorate('passwords', passwords)
-  app.decorate('verifyCaptcha', captchaVerifier(config))
-  app.decorate('imagenes', imageHost(config.CLOUDINARY_URL))
 
   keepIdleConnections(app)
   validateRequests(app)
@@ -137,7 +133,7 @@ export async function buildApp(
   logRequests(app)
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
-    const { default: metrics } = await import('./http/metrics.js')
+    const { default: metrics } = await import('./http/observation/metrics.js')
     const waitingHashes = {
       name: 'llavero_password_hashes_waiting',
       help: 'Password hashes that wait for a thread',
@@ -148,7 +144,7 @@ export async function buildApp(
       help: 'Log lines that could not be written',
       read: () => logStream?.dropped ?? 0,
     }
-    await app.register(metrics, { gauges: [waitingHashes], counters: [droppedLines] })
+    await app.register(metrics, { sql, gauges: [waitingHashes], counters: [droppedLines] })
   }
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
@@ -159,26 +155,31 @@ export async function buildApp(
     done()
   })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
-  app.register(healthRoutes, { prefix: '/health' })
+  app.register(healthRoutes, { prefix: '/health', sql })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     identifyCallers(api)
     await limitLoad(api)
-    guardRoutes(api, config)
+    guardRoutes(api, sql, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
     api.register(authRoutes, {
       prefix: '/api/auth',
+      sql,
+      passwords,
+      verifyCaptcha: captchaVerifier(config),
       loginRateLimit: config.LOGIN_RATE_LIMIT,
     })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',
+      passwords,
+      imagenes: imageHost(config.CLOUDINARY_URL),
       imageLimit,
     })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
-    api.register(permisosRoutes, { prefix: '/api/permisos' })
+    api.register(permisosRoutes, { prefix: '/api/permisos', sql })
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()

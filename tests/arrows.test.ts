@@ -11,8 +11,8 @@ const LEVELS = [
   ['dev'],
   ['server'],
   ['app'],
-  ['usuario', 'perfil', 'modulo', 'permisos', 'examples'],
-  ['auth'],
+  ['auth', 'usuario', 'perfil', 'modulo', 'permisos', 'auditoria'],
+  ['access'],
   ['http', 'database'],
   ['config'],
 ]
@@ -22,9 +22,9 @@ const BASE = LEVELS.length
 /** The imports that are allowed although they do not go to a lower level. */
 const EXCEPTIONS = [
   // A session with too many waiting statements gets the Failure `busy`.
-  'database/pool.ts -> http/failures.ts',
+  'database/pool.ts -> http/answers/failures.ts',
   // The violation of a database constraint becomes a Failure.
-  'database/sql.ts -> http/failures.ts',
+  'database/sql.ts -> http/answers/failures.ts',
 ]
 
 /** Words that belong to a feature. The files of src/http/ and src/database/ must not have them. */

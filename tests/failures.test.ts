@@ -5,7 +5,7 @@ import {
   renderFailure,
   statusFailure,
   successFailure,
-} from '../src/http/failures.js'
+} from '../src/http/answers/failures.js'
 
 it('renders the message of the Failure, else of the route, else the default message', () => {
   const conflict = new Failure('conflict')

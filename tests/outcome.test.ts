@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DatabaseTimeout, mayHaveHappened, StatementNotSent } from '../src/database/sql.js'
-import { Failure } from '../src/http/failures.js'
+import { Failure } from '../src/http/answers/failures.js'
 
 const postgresError = (code: string) =>
   Object.assign(new Error('from the server'), { name: 'PostgresError', code, severity: 'ERROR' })

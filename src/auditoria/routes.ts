@@ -1,5 +1,5 @@
-import { Failure } from '../http/failures.js'
-import type { RoutePlugin } from '../http/validation.js'
+import { Failure } from '../http/answers/failures.js'
+import type { RoutePlugin } from '../http/input/validation.js'
 import { findOrigen, listAuditoria } from './queries.js'
 import { Filtro, Origen, PaginaDeAuditoria, Pregunta } from './schemas.js'
 

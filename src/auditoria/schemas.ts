@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Accion } from '../auth/schemas.js'
-import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/constraints.js'
-import { Done, Named, NullableText } from '../http/envelopes.js'
-import { field, Id, Text } from '../http/fields.js'
+import type { Accion } from '../access/schemas.js'
+import { Done, Named, NullableText } from '../http/answers/envelopes.js'
+import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/input/constraints.js'
+import { field, Id, Text } from '../http/input/fields.js'
 
 const NullableId = (description: string) =>
   Type.Unsafe<number | null>({ type: ['integer', 'null'], description })

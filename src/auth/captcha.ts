@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { Config } from '../config.js'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 
 /**
  * Returns whether the captcha service accepts `token`. `remoteip` is the IP address of the client.

@@ -1,7 +1,7 @@
+import type { Actor } from '../access/caller.js'
+import { onRefusal } from '../access/refusal.js'
 import type { Sql } from '../database/sql.js'
-import type { Actor } from './caller.js'
-import { onRefusal } from './refusal.js'
-import type { Credenciales, Lookup, Sesion } from './schemas.js'
+import type { Credenciales } from './schemas.js'
 
 /**
  * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
@@ -70,84 +70,4 @@ export async function updatePassword(sql: Sql, actor: Actor, hash: string): Prom
  */
 export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
   await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
-}
-
-/**
- * Finds the sessions for several look-ups in one statement and returns them in the same order. An
- * element is undefined if the user is inactive or deleted, or the session has ended. Throws an
- * error on a standby, which may have old data.
- *
- * The permission is not looked up for administrators and for callers who load their own permission
- * map, because they need none. `permitido` is false for them.
- *
- * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
- * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
- * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
- */
-export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion | undefined)[]> {
-  const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
-  const rows = await sql<(Sesion & { n: number })[]>`
-    with modulos as materialized (
-      select id, "strNombreModulo"
-      from modulo
-      where is_modulo_de_sistema("strNombreModulo")
-    )
-    select
-      lookup.n,
-      sesion.id,
-      nombre,
-      "idPerfil",
-      perfil,
-      administrador,
-      sesion.ver,
-      case
-        when administrador or "mapOf" = "idPerfil" then false
-        else coalesce((
-          select has_flag(permisos_perfil, accion)
-          from permisos_perfil
-          where permisos_perfil."idPerfil" = sesion."idPerfil"
-            and "idModulo" = (
-              select id
-              from modulos
-              where "strNombreModulo" = lookup.modulo
-            )
-        ), false)
-      end as permitido,
-      case
-        when "mapOf" is null then null
-        when "mapOf" = "idPerfil" then version
-        else (
-          select "versionPermisos"
-          from perfil
-          where perfil.id = "mapOf"
-        )
-      end as "versionPermisos"
-    from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
-      n integer,
-      id integer,
-      ver integer,
-      modulo text,
-      accion text,
-      "mapOf" integer
-    )
-    cross join lateral (
-      select
-        usuario.id,
-        "strNombreUsuario" as nombre,
-        "idPerfil",
-        "strNombrePerfil" as perfil,
-        "bitAdministrador" as administrador,
-        "versionSesion" as ver,
-        "versionPermisos" as version
-      from usuario
-      join perfil on perfil.id = "idPerfil"
-      where usuario.id = lookup.id
-        and "versionSesion" = lookup.ver
-        and "idEstadoUsuario"
-      limit 1
-    ) as sesion
-    where require_primary()
-  `
-  const sesiones = new Map(rows.map((row) => [row.n, row]))
-  return lookups.map((_, n) => sesiones.get(n))
 }

@@ -1,21 +1,22 @@
 import rateLimit from '@fastify/rate-limit'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import { textConstraints, violatedConstraint } from '../http/constraints.js'
-import { Confirmation } from '../http/envelopes.js'
-import { Failure, statusFailure, USUAL } from '../http/failures.js'
-import type { RoutePlugin } from '../http/validation.js'
-import type { Client } from './password.js'
-import { COOKIE } from './plugin.js'
+import type { Client, Passwords } from '../access/password.js'
+import { RefusedFailure } from '../access/refusal.js'
+import { isPassword, type Token } from '../access/schemas.js'
+import { COOKIE } from '../access/token.js'
+import type { Sql } from '../database/sql.js'
+import { Confirmation } from '../http/answers/envelopes.js'
+import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
+import { textConstraints, violatedConstraint } from '../http/input/constraints.js'
+import type { RoutePlugin } from '../http/input/validation.js'
+import type { VerifyCaptcha } from './captcha.js'
 import { beginSesion, endSesiones, findCredenciales, findHash, updatePassword } from './queries.js'
-import { RefusedFailure } from './refusal.js'
 import {
   CAPTCHA_RECHAZADO,
   CambioDePassword,
-  isPassword,
   Login,
   LoginCorrecto,
   PasswordCambiada,
-  type Token,
 } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
@@ -36,12 +37,15 @@ const MAX_NAME = 255
 const ADDRESSES = 100_000
 
 interface Options {
+  sql: Sql
+  passwords: Passwords
+  verifyCaptcha: VerifyCaptcha
   /** How many passwords a client address or a user may try in a minute. 0 means no limit. */
   loginRateLimit: number
 }
 
-const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
-  const { sql, passwords, verifyCaptcha } = app
+const authRoutes: RoutePlugin<Options> = async (app, options) => {
+  const { sql, passwords, verifyCaptcha, loginRateLimit } = options
   await app.register(rateLimit, {
     global: false,
     max: loginRateLimit,
@@ -146,10 +150,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
       if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
       const stored = await findHash(sql, caller)
       if (!stored) throw new Failure('unauthenticated')
-      if (!(await isCorrect(strPwd, stored, socket))) {
+      if (!(await isCorrect(strPwd, stored, socket, caller.id))) {
         throw new RefusedFailure({ reason: 'password' }, 'unauthenticated', INCORRECTOS)
       }
-      const hash = await passwords.hash(strPwdNueva)
+      const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
       return {
         success: true as const,
@@ -193,8 +197,8 @@ const authRoutes: RoutePlugin<Options> = async (app, { loginRateLimit }) => {
   }
 
   /** Returns whether `hash` is a hash of `plain`. */
-  async function isCorrect(plain: string, hash: string, client: Client) {
-    return isPassword(plain) && passwords.compare(plain, hash, client)
+  async function isCorrect(plain: string, hash: string, client: Client, key?: number) {
+    return isPassword(plain) && passwords.compare(plain, hash, client, key)
   }
 }
 

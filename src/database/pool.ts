@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PendingQuery, Row } from 'postgres'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 import { type DatabaseConfig, openDriver, requirePrimary } from './connection.js'
 import { CONNECT_TIMEOUT, connectionLost, createLink, type Host, type Link } from './link.js'
 import { createQueue, type Line } from './queue.js'
@@ -30,7 +30,7 @@ export interface Pool extends Sql {
    * but at least one. Further ones wait, and the keys with waiting statements take turns. If too many
    * of one key wait already, a statement rejects with the Failure `busy`.
    */
-  share(key: string): Sql
+  share(key: number): Sql
   /** Returns how many statements are in flight, and how many wait for a connection. */
   usage(): { running: number; waiting: number }
   /**
@@ -98,7 +98,7 @@ export function openPool(
   const driver = openDriver(config, () => link.open())
 
   /** Returns the tag for the statements of `key`. */
-  function share(key: string | null): Sql {
+  function share(key: number | null): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver(strings, ...values) as Query
       const { handler } = query

@@ -1,6 +1,6 @@
 /** The statements of one key: the number of those in flight, and those that wait, oldest first. */
 export interface Line<Statement> {
-  readonly key: string | null
+  readonly key: number | null
   running: number
   waiting: Statement[]
 }
@@ -22,7 +22,7 @@ export function createQueue<Statement>(share: number) {
 
   return {
     /** Returns the line of a key. */
-    lineOf(key: string | null): Line<Statement> {
+    lineOf(key: number | null): Line<Statement> {
       const known = lines.find((line) => line.key === key)
       if (known) return known
       const line = { key, running: 0, waiting: [] }

@@ -1,5 +1,5 @@
 import type { Parameter, PostgresError, Sql as PostgresSql } from 'postgres'
-import { Failure, type FailureArguments } from '../http/failures.js'
+import { Failure, type FailureArguments } from '../http/answers/failures.js'
 
 /**
  * How long a statement may take until its answer, in milliseconds. Its wait for a connection is included.

@@ -1,8 +1,8 @@
-import type { Actor } from '../auth/caller.js'
-import { onRefusal } from '../auth/refusal.js'
+import type { Actor } from '../access/caller.js'
+import { onRefusal } from '../access/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** Finds one page of the modules that match the filter, and the number of pages. */

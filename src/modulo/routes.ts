@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
-import { statusFailure, successFailure } from '../http/failures.js'
-import type { RoutePlugin } from '../http/validation.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
+import { statusFailure, successFailure } from '../http/answers/failures.js'
+import type { RoutePlugin } from '../http/input/validation.js'
 import {
   deleteModulo,
   insertModulo,

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { type Constraint, hasAtMost, required, textConstraints } from '../http/constraints.js'
-import { Named } from '../http/envelopes.js'
-import { field, PageNumber, PathId, Search } from '../http/fields.js'
+import { Named } from '../http/answers/envelopes.js'
+import { type Constraint, hasAtMost, required, textConstraints } from '../http/input/constraints.js'
+import { field, PageNumber, PathId, Search } from '../http/input/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', 'Un módulo', {

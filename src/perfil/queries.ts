@@ -1,5 +1,5 @@
-import type { Actor } from '../auth/caller.js'
-import { onRefusal } from '../auth/refusal.js'
+import type { Actor } from '../access/caller.js'
+import { onRefusal } from '../access/refusal.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'

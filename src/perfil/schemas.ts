@@ -1,6 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Named } from '../http/envelopes.js'
-import { Bool, Omissible, PageNumber, PathId, QueryBoolean, Search, Text } from '../http/fields.js'
+import { Named } from '../http/answers/envelopes.js'
+import {
+  Bool,
+  Omissible,
+  PageNumber,
+  PathId,
+  QueryBoolean,
+  Search,
+  Text,
+} from '../http/input/fields.js'
 
 /** A profile (contract, section 2.2). */
 export const Perfil = Named('Perfil', 'Un perfil', {

@@ -1,7 +1,7 @@
-import type { Actor } from '../auth/caller.js'
-import { onRefusal } from '../auth/refusal.js'
+import type { Actor } from '../access/caller.js'
+import { onRefusal } from '../access/refusal.js'
 import { onConstraint, type Sql } from '../database/sql.js'
-import type { FailureArguments } from '../http/failures.js'
+import type { FailureArguments } from '../http/answers/failures.js'
 import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
 
 /** A permission map and its version. */

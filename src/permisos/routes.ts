@@ -1,8 +1,16 @@
 import { Type } from '@sinclair/typebox'
-import { Confirmation, DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
-import { Failure, statusFailure } from '../http/failures.js'
-import { PageNumber } from '../http/fields.js'
-import type { RoutePlugin } from '../http/validation.js'
+import type { Sql } from '../database/sql.js'
+import {
+  Confirmation,
+  DELETED,
+  Deleted,
+  Page,
+  Success,
+  success,
+} from '../http/answers/envelopes.js'
+import { Failure, statusFailure } from '../http/answers/failures.js'
+import { PageNumber } from '../http/input/fields.js'
+import type { RoutePlugin } from '../http/input/validation.js'
 import { listPermisos } from './listado.js'
 import { cacheMapas } from './mapa.js'
 import {
@@ -33,8 +41,8 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
-const permisosRoutes: RoutePlugin = async (app) => {
-  const findMapa = cacheMapas(app.sql)
+const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
+  const findMapa = cacheMapas(sql)
 
   app.get('/', {
     config: {

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { type Constraint, isBoolean, required } from '../http/constraints.js'
-import { Done, Named } from '../http/envelopes.js'
-import { field, Id, List, Omissible, PathId } from '../http/fields.js'
+import { Done, Named } from '../http/answers/envelopes.js'
+import { type Constraint, isBoolean, required } from '../http/input/constraints.js'
+import { field, Id, List, Omissible, PathId } from '../http/input/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }

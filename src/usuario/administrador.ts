@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError } from '../config.js'
 import { onConstraint, type Sql } from '../database/sql.js'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 

@@ -4,7 +4,7 @@ import https from 'node:https'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
 import { mayHaveHappened } from '../database/sql.js'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 
 /** An image on the image host. */
 export interface ImagenAlojada {

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { forbidden } from '../auth/refusal.js'
-import { DELETED, Deleted, Page, Success, success } from '../http/envelopes.js'
-import { Failure, statusFailure, successFailure } from '../http/failures.js'
-import type { RoutePlugin } from '../http/validation.js'
-import { type ImagenAlojada, storeWithImagen } from './imagen.js'
+import type { Passwords } from '../access/password.js'
+import { forbidden } from '../access/refusal.js'
+import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
+import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
+import type { RoutePlugin } from '../http/input/validation.js'
+import { type ImagenAlojada, type Imagenes, storeWithImagen } from './imagen.js'
 import {
   CONFLICTOS,
   checkUsuarioWrite,
@@ -26,12 +27,14 @@ const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
 interface Options {
+  passwords: Passwords
+  imagenes: Imagenes
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
 }
 
-const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
-  const { passwords, imagenes } = app
+const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
+  const { passwords, imagenes, imageLimit } = options
 
   app.get('/', {
     config: {
@@ -98,7 +101,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
     handler: async ({ sql, caller, body, log }) => {
       const { imagenBase64, ...usuario } = body
       await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
-      const strPwd = await passwords.hash(usuario.strPwd)
+      const strPwd = await passwords.hash(usuario.strPwd, caller.id)
       const insert = (imagen?: ImagenAlojada) =>
         insertUsuario(sql, caller, { ...usuario, strPwd, imagen })
       const creado = await storeWithImagen(imagenes, imagenBase64, log, insert)
@@ -130,7 +133,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, { imageLimit }) => {
       if (usuario.strPwd || imagenBase64) {
         await checkUsuarioWrite(sql, caller, params.id, usuario.idPerfil)
       }
-      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd))
+      const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, caller.id))
       const update = (imagen?: ImagenAlojada) =>
         updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen })
       const updated = await storeWithImagen(imagenes, imagenBase64, log, update)

@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { PASSWORD_CONSTRAINTS, Password } from '../auth/schemas.js'
+import { PASSWORD_CONSTRAINTS, Password } from '../access/schemas.js'
+import { Named, NullableText } from '../http/answers/envelopes.js'
 import {
   type Constraint,
   isEmail,
   isText,
   requiredAndNotEmpty,
   textConstraints,
-} from '../http/constraints.js'
-import { Named, NullableText } from '../http/envelopes.js'
+} from '../http/input/constraints.js'
 import {
   Bool,
   field,
@@ -18,7 +18,7 @@ import {
   QueryBoolean,
   Search,
   Text,
-} from '../http/fields.js'
+} from '../http/input/fields.js'
 
 // The OpenAPI document's descriptions of the fields that both requests and answers have.
 const NOMBRE = {

@@ -1,4 +1,4 @@
-import * as texts from '../texts.js'
+import * as texts from '../../texts.js'
 
 /**
  * A constraint on the value of a field. The constraints of a field are checked in their order, and

@@ -1,10 +1,10 @@
 import swagger, { type SwaggerTransform } from '@fastify/swagger'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { VERSION } from '../version.js'
-import { Done } from './envelopes.js'
-import { type FailureAnswer, USUAL } from './failures.js'
-import { possibleFailures } from './validation.js'
+import { VERSION } from '../../version.js'
+import { Done } from '../answers/envelopes.js'
+import { type FailureAnswer, USUAL } from '../answers/failures.js'
+import { possibleFailures } from '../input/validation.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

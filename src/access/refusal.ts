@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isPostgresError } from '../database/sql.js'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 import type { Accion } from './schemas.js'
 
 /** What a caller lacks. */

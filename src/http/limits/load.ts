@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance } from 'fastify'
-import { Failure } from './failures.js'
+import { Failure } from '../answers/failures.js'
 
 /** Requests are refused while the event loop lags by more than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000

@@ -1,7 +1,7 @@
 import { OptionalKind, type TObject, type TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import { Failure } from '../answers/failures.js'
 import { type Constraint, isObject, required, violatedConstraint } from './constraints.js'
-import { Failure } from './failures.js'
 import { type Messages, rulesOf } from './fields.js'
 
 /** The type of a feature's plugin. The schemas of its routes determine the types of its handlers. */

@@ -31,7 +31,7 @@ declare module '@fastify/jwt' {
 /**
  * How many verified tokens are remembered. A page sends the same token with each request, and
  * verifying it each time would take a tenth of the processor time of a short request. Whether the
- * session still exists is not remembered: auth/access.ts looks it up for each request.
+ * session still exists is not remembered: guard.ts looks it up for each request.
  */
 const MAX_VERIFIED = 1000
 
@@ -111,7 +111,7 @@ const payloadChecker = TypeCompiler.Compile(VerifiedToken)
  * has no such header.
  *
  * A request with a Bearer header is never identified by its cookie. So isForgeable in
- * auth/access.ts can treat every request with this header as one that no other site has forged:
+ * guard.ts can treat every request with this header as one that no other site has forged:
  * another site can make a browser send the cookie, but not the header.
  */
 export function bearerToken({ headers }: FastifyRequest) {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Failure } from './failures.js'
+import { Failure } from '../answers/failures.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { Piscina } from 'piscina'
-import { Failure } from '../http/failures.js'
+import { Failure } from '../http/answers/failures.js'
 import type { HashTask } from './password-worker.js'
 
 /** The connection of a client. If it is closed before a thread is free, nothing is compared. */
@@ -11,13 +11,16 @@ export interface Client {
 
 /** Hashes and compares passwords in threads of their own. */
 export interface Passwords {
-  /** Returns the bcrypt hash of `plain`. Throws the Failure `busy` if too many tasks wait. */
-  hash(plain: string): Promise<string>
   /**
-   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` if too many tasks wait,
-   * or if `client` was closed before a thread was free.
+   * Returns the bcrypt hash of `plain`, which the user with the id `key` has sent. Throws the Failure
+   * `busy` if too many tasks wait, in all or of this user.
    */
-  compare(plain: string, hash: string, client: Client): Promise<boolean>
+  hash(plain: string, key?: number): Promise<string>
+  /**
+   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` as `hash` does, and if
+   * `client` was closed before a thread was free.
+   */
+  compare(plain: string, hash: string, client: Client, key?: number): Promise<boolean>
   /** Returns the number of tasks that wait for a thread. */
   waiting(): number
   /** Ends the threads. */
@@ -29,9 +32,13 @@ export interface Passwords {
  * one waits about 8 s.
  */
 const MAX_WAITING = 256
+/** How many tasks of one user may wait. */
+const MAX_WAITING_OF_USER = 64
 
 /**
- * Returns functions that hash and compare passwords in threads, in the order of the calls.
+ * Returns functions that hash and compare passwords in threads. Each user has one task at a time among
+ * those that wait for a thread or have one, so the users take turns. The tasks of logins, which have no
+ * user yet, follow one another in the order of the calls.
  *
  * The asynchronous functions of bcryptjs would work on the event loop. With 20 logins in flight,
  * other requests would then take 8.5 s (99th percentile). With threads of lower priority
@@ -60,6 +67,8 @@ export function startPasswords(): Passwords {
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
   const limit = pLimit(maxThreads)
+  /** The queues of the users who have tasks, by the ids of the users. */
+  const shares = new Map<number, LimitFunction>()
 
   async function run(task: HashTask, client?: Client) {
     if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
@@ -70,9 +79,22 @@ export function startPasswords(): Passwords {
     })
   }
 
+  /** Calls `begin` when no other task of the user waits for a thread or has one. */
+  async function takeTurn<T>(key: number | undefined, begin: () => Promise<T>) {
+    if (key === undefined) return begin()
+    const share = shares.get(key) ?? pLimit(1)
+    if (share.pendingCount >= MAX_WAITING_OF_USER) throw new Failure('busy')
+    shares.set(key, share)
+    try {
+      return await share(begin)
+    } finally {
+      if (share.activeCount + share.pendingCount === 0) shares.delete(key)
+    }
+  }
+
   return {
-    hash: (plain) => run({ plain }),
-    compare: (plain, hash, client) => run({ plain, hash }, client),
+    hash: (plain, key) => takeTurn(key, () => run({ plain })),
+    compare: (plain, hash, client, key) => takeTurn(key, () => run({ plain, hash }, client)),
     waiting: () => limit.pendingCount,
     close: async () => {
       const pool = await opened

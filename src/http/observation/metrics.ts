@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { VERSION } from '../version.js'
+import type { Pool } from '../../database/pool.js'
+import { VERSION } from '../../version.js'
 import { onAnswered } from './log.js'
 
 /** A metric that the application adds. `read` returns its current value. */
@@ -11,6 +12,7 @@ interface AppMetric {
 }
 
 interface Options {
+  sql: Pool
   gauges: AppMetric[]
   counters: AppMetric[]
 }
@@ -31,7 +33,7 @@ const MISNAMED = [
  * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
  * `gauges` and `counters`. The route needs no session.
  */
-export default fp<Options>(async (app, { gauges, counters }) => {
+export default fp<Options>(async (app, { sql, gauges, counters }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -69,7 +71,7 @@ export default fp<Options>(async (app, { gauges, counters }) => {
     labelNames: ['state'],
     registers,
     collect() {
-      const { running, waiting } = app.sql.usage()
+      const { running, waiting } = sql.usage()
       this.set({ state: 'running' }, running)
       this.set({ state: 'waiting' }, waiting)
     },

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyLogFn, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.js'
+import type { Config } from '../../config.js'
 
 /** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
 export const AUDIT_LEVEL = 35

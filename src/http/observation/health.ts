@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { Failure, statusFailure } from './failures.js'
-import type { RoutePlugin } from './validation.js'
+import type { Sql } from '../../database/sql.js'
+import { Failure, statusFailure } from '../answers/failures.js'
+import type { RoutePlugin } from '../input/validation.js'
 
 const Health = Type.Object({ status: Type.Literal('ok') })
 const response = { 200: Health }
@@ -11,13 +12,13 @@ const NOT_READY = statusFailure(503, 'No disponible')
  * `/health/live` answers with 200 whenever the process can answer at all. `/health/ready` answers
  * with 503 while the database cannot be queried, and when the service is about to stop.
  */
-const healthRoutes: RoutePlugin = async (app) => {
+const healthRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
   /** The query in flight. Requests that arrive before it ends share it. */
   let query: Promise<void> | undefined
 
   /** Throws if the database cannot be queried, or if it has become a standby. */
   async function queryDatabase() {
-    await app.sql`select require_primary()`
+    await sql`select require_primary()`
   }
 
   app.get('/live', {

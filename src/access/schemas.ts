@@ -1,0 +1,99 @@
+import { type Static, Type } from '@sinclair/typebox'
+import {
+  type Constraint,
+  hasAtMostBytes,
+  isStorable,
+  isText,
+  requiredAndNotEmpty,
+  violatedConstraint,
+} from '../http/input/constraints.js'
+import { field, MAX_ID } from '../http/input/fields.js'
+import { MAX_PASSWORD_BYTES } from '../texts.js'
+
+const fitsBcrypt: Constraint = {
+  ...hasAtMostBytes(MAX_PASSWORD_BYTES),
+  message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
+}
+
+/**
+ * The constraints of a password. isStorable refuses a password that contains NUL. bcrypt appends a
+ * NUL to each password and repeats the result, so "a" and "a\0a" would have the same hash.
+ */
+export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
+
+/** Returns whether a stored user can have this password. Other passwords are not compared. */
+export function isPassword(value: unknown) {
+  return violatedConstraint(PASSWORD_CONSTRAINTS, value) === undefined
+}
+
+/** A password in a request. Only its hash is stored. */
+export const Password = field<string>(
+  {
+    type: 'string',
+    format: 'password',
+    minLength: 1,
+    description: 'Contraseña, de 72 bytes como mucho; se guarda su hash',
+    examples: ['una clave larga'],
+  },
+  PASSWORD_CONSTRAINTS,
+)
+
+/** The payload of the token (contract, section 5). */
+export const Token = Type.Object({
+  id: Type.Integer({ minimum: 1, maximum: MAX_ID }),
+  idPerfil: Type.Integer(),
+  nombre: Type.String(),
+  /** The user's `versionSesion` when the token was issued. If it is missing, it was 0. */
+  ver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ID })),
+})
+export type Token = Static<typeof Token>
+
+/**
+ * The names of the system modules. The permissions for them decide who may use which endpoint.
+ * sql/functions/is_modulo_de_sistema.sql has the same list.
+ */
+export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
+
+/** The actions that a permission can allow. Each of them is a flag of a permission record. */
+export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
+
+/** What a request looks up in the database before its handler runs. */
+export interface Lookup {
+  /** The id of the user in the token. */
+  id: number
+  /** The version of the user's sessions in the token. */
+  ver: number
+  /** The permission that the request needs. Both are null if it needs none. */
+  modulo: ModuloDeSistema | null
+  accion: Accion | null
+  /**
+   * The id of the profile for which the version of the permission map is looked up. Null if the
+   * request needs no version.
+   */
+  mapOf: number | null
+}
+
+/** The answer to a Lookup: the data of the user in the token. */
+export interface Sesion {
+  id: number
+  /** The name of the user. */
+  nombre: string
+  idPerfil: number
+  /** The name of the profile. */
+  perfil: string
+  /** Whether the profile is an administrator's. */
+  administrador: boolean
+  /** The version of the user's sessions. */
+  ver: number
+  /**
+   * Whether the user's profile has the permission of the Lookup. False if the Lookup names no
+   * permission. The permission is not read for administrators, nor for users who read the map of
+   * their own profile; the value is false for them, too.
+   */
+  permitido: boolean
+  /**
+   * The version of the permission map of the profile that the Lookup names as `mapOf`. Null if
+   * `mapOf` is null or there is no such profile.
+   */
+  versionPermisos: string | null
+}
