@@ -15,7 +15,11 @@ const document: any = JSON.parse(source)
 const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
 
 /** The operations with an `ETag` in their successful answers. */
-const WITH_ETAG = ['GET /api/permisos/mis-permisos/{idPerfil}']
+const WITH_ETAG = [
+  'GET /api/permisos/mis-permisos/{idPerfil}',
+  'GET /api/permisos/por-perfil/{idPerfil}',
+  'POST /api/permisos/guardar-matriz',
+]
 
 /** Returns the names of all operations in the document, each as `METHOD /path`. */
 const documented = () =>
@@ -137,6 +141,9 @@ describe('/docs/json', () => {
     expect(needs).toEqual({
       'POST /api/auth/login': [],
       'POST /api/auth/logout': [''],
+      'PUT /api/auth/password': [''],
+      'GET /api/auditoria': ['administrador'],
+      'GET /api/auditoria/origen': ['administrador'],
       'GET /api/usuario': ['USUARIO:bitConsulta'],
       'POST /api/usuario': ['USUARIO:bitAgregar'],
       // The alternative '' stands for the user's own record, which needs no permission.

@@ -157,7 +157,7 @@ describe('the log', () => {
     for (const { status, headers } of answers) {
       const id = headers['x-request-id']
       expect(id).toEqual(expect.any(String))
-      const own = lines().filter(({ msg, reqId }) => msg === 'request' && reqId === id)
+      const own = lines().filter(({ ms, reqId }) => ms !== undefined && reqId === id)
       expect(own).toEqual([expect.objectContaining({ reqId: id, status, ip: '127.0.0.1' })])
       expect(own[0]).not.toHaveProperty('aborted')
     }
@@ -241,8 +241,13 @@ describe('the log', () => {
   })
 
   it('escapes control characters, which a terminal would execute', async () => {
-    await login('a\n\u001b[2J\u009b2J\u007f\u202e', BAD_PASSWORD)
-    expect(service.readLog()).toContain('"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
+    const strNombrePerfil = 'a\n\u001b[2J\u009b2J\u007f\u202e'
+    const perfil = await call('POST', '/api/perfil', { strNombrePerfil })
+    const idPerfil = perfil.body.data.id
+    await call('POST', '/api/usuario', { ...usuario('nadie'), idPerfil, imagenBase64: undefined })
+    const token = await service.login('nadie', PASSWORD)
+    await call('GET', '/api/usuario', undefined, { token })
+    expect(service.readLog()).toContain('"perfil":"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
     // The log has no control character but line feeds.
     expect(service.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
   })

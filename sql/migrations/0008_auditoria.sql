@@ -277,21 +277,13 @@ begin
 end
 $$;
 
--- `versionPermisos` and `numPermisos` of a profile are derived from its permission records, so a change of
--- them alone is not recorded. A module may have records in tens of thousands of profiles.
 create function audit_updated() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
-  perform audit_record(tg_table_name, antes, despues)
-  from (
-    select id, to_jsonb(viejos) as antes, to_jsonb(nuevos) as despues
-    from viejos
-    join nuevos using (id)
-  ) as cambio
-  where antes -> 'versionPermisos' is not distinct from despues -> 'versionPermisos'
-    or antes - '{versionPermisos,numPermisos}'::text[]
-      <> despues - '{versionPermisos,numPermisos}'::text[]
+  perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
+  from viejos
+  join nuevos using (id)
   order by id;
   return null;
 end
@@ -375,9 +367,6 @@ begin
       create trigger audit_inserted after insert on %1$I
         referencing new table as nuevos
         for each statement execute function audit_inserted();
-      create trigger audit_updated after update on %1$I
-        referencing old table as viejos new table as nuevos
-        for each statement execute function audit_updated();
       create trigger audit_deleted after delete on %1$I
         referencing old table as viejos
         for each statement execute function audit_deleted();
@@ -387,6 +376,19 @@ begin
   end loop;
 end
 $$;
+
+create trigger audit_updated after update on usuario
+  referencing old table as viejos new table as nuevos
+  for each statement execute function audit_updated();
+create trigger audit_updated after update on modulo
+  referencing old table as viejos new table as nuevos
+  for each statement execute function audit_updated();
+-- Updates by other triggers change only what is derived from the permission records, often in tens of
+-- thousands of profiles. They are not recorded.
+create trigger audit_updated after update on perfil
+  referencing old table as viejos new table as nuevos
+  for each statement when (pg_trigger_depth() = 0)
+  execute function audit_updated();
 
 -- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
 -- sets `llavero.matriz` meanwhile.

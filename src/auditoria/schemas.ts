@@ -41,7 +41,7 @@ export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
 })
 export type Fila = Static<typeof Fila>
 
-const Filas = Type.Array(Fila)
+const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
   success: Done(true),

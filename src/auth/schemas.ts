@@ -37,7 +37,13 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
 
 export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual y la nueva', {
   strPwd: field<string>(
-    { type: 'string', format: 'password', minLength: 1, description: 'La contraseña actual' },
+    {
+      type: 'string',
+      format: 'password',
+      minLength: 1,
+      description: 'La contraseña actual',
+      examples: ['llavero-admin'],
+    },
     [requiredAndNotEmpty, isText],
   ),
   strPwdNueva: Password,

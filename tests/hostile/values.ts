@@ -14,6 +14,8 @@ const ids = fc.oneof(
   { arbitrary: fc.constantFrom(99, 2_147_483_647), weight: 1 },
 )
 
+const MOMENTS = ['2026-01-01', '2026-11-24T10:00', '2100-01-01T00:00:00.5+01:00']
+
 const words = fc.oneof(
   fc.constantFrom('x', 'Ñandú', '%', '_', '\\', "o'x", '"', '$1', '\u202egnp', '😀', '__proto__'),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
@@ -29,6 +31,7 @@ export function valid(schema: Schema): Json {
   if (typeOf(schema) === 'boolean') return fc.constantFrom('true', 'false')
   if (typeOf(schema) === 'integer') return ids.map(String)
   if (typeOf(schema) !== 'string') return fc.jsonValue({ maxDepth: 2 }).map(json)
+  if (schema.format === 'date-time') return fc.constantFrom(...MOMENTS).map(json)
   const own = schema.format === 'email' ? fc.nat(9).map((n) => `ana${n}@ejemplo.com`) : words
   if (!schema.examples) return own.map(json)
   return fc.oneof({ arbitrary: fc.constantFrom(...schema.examples), weight: 6 }, own).map(json)

@@ -1,6 +1,5 @@
 import fp from 'fastify-plugin'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Pool } from '../../database/pool.js'
 import { VERSION } from '../../version.js'
 import { onAnswered } from './log.js'
 
@@ -12,7 +11,8 @@ interface AppMetric {
 }
 
 interface Options {
-  sql: Pool
+  /** Returns how many statements are in flight, and how many wait for a connection. */
+  usage(): { running: number; waiting: number }
   gauges: AppMetric[]
   counters: AppMetric[]
 }
@@ -33,7 +33,7 @@ const MISNAMED = [
  * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
  * `gauges` and `counters`. The route needs no session.
  */
-export default fp<Options>(async (app, { sql, gauges, counters }) => {
+export default fp<Options>(async (app, { usage, gauges, counters }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -71,7 +71,7 @@ export default fp<Options>(async (app, { sql, gauges, counters }) => {
     labelNames: ['state'],
     registers,
     collect() {
-      const { running, waiting } = sql.usage()
+      const { running, waiting } = usage()
       this.set({ state: 'running' }, running)
       this.set({ state: 'waiting' }, waiting)
     },
