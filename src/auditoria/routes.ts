@@ -1,4 +1,4 @@
-import { Failure } from '../http/answers/failures.js'
+import { Failure, statusFailure } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { findOrigen, listAuditoria } from './queries.js'
 import { Filtro, Origen, PaginaDeAuditoria, Pregunta } from './schemas.js'
@@ -7,7 +7,12 @@ const SIN_ENTIDAD = 'El campo entidad es obligatorio si hay un id'
 
 const auditoriaRoutes: RoutePlugin = async (app) => {
   app.get('/', {
-    config: { access: 'administrador' },
+    config: {
+      access: 'administrador',
+      failures: {
+        invalid: statusFailure(400, [SIN_ENTIDAD]),
+      },
+    },
     schema: {
       operationId: 'listAuditoria',
       summary: 'Listar los cambios, los últimos primero',
@@ -16,7 +21,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql, query }) => {
       if (query.id !== undefined && query.entidad === undefined) {
-        throw new Failure('malformed', SIN_ENTIDAD)
+        throw new Failure('invalid', SIN_ENTIDAD)
       }
       const page = await listAuditoria(sql, query)
       return { success: true as const, ...page }

@@ -153,6 +153,14 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   }),
 })
 
+export const MatrizHeaders = Type.Object({
+  'if-match': Type.Optional(
+    field<string>({ type: 'string', description: 'El ETag de los permisos que se sustituyen' }, [
+      required,
+    ]),
+  ),
+})
+
 export const PermisoParams = Type.Object({
   id: PathId('ID de permiso inválido', 'Id del permiso'),
 })

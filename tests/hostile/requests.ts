@@ -91,7 +91,9 @@ function queriesOf({ parameters }: Operation) {
       return fc.tuple(names, textsOf(parameter)).map(([name, text]) => `${name}=${text}`)
     })
   if (pairs.length === 0) return mostly('', fc.constantFrom('?', '?x=%&=&&'))
-  return fc.array(fc.oneof(...pairs), { maxLength: 3 }).map((pairs) => `?${pairs.join('&')}`)
+  const some = fc.array(fc.oneof(...pairs), { maxLength: 3 })
+  const all = fc.tuple(...pairs)
+  return fc.oneof(some, all).map((pairs) => `?${pairs.join('&')}`)
 }
 
 /** Returns a generator of texts for a parameter, most of them correctly percent-encoded. */

@@ -68,6 +68,8 @@ const SETUP = `
  */
 export async function fillWorld({ sql, passwords }: FastifyInstance, url: string) {
   await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
+  // The new password has ended the sessions, but the tokens below have no `ver`.
+  await sql`update usuario set "versionSesion" = 0`
   const direct = postgres(url, { max: 1, onnotice: () => {} })
   await direct.unsafe(ROWS + SETUP)
   await direct.end()
