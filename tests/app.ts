@@ -42,11 +42,14 @@ export const API_HEADERS = {
 /** The URL of the pooler through which the service connects; undefined to connect directly. */
 const POOLER_URL = process.env.TEST_POOLER_URL
 
-/** Creates a copy of the migrated database and returns its URL; it is dropped after the tests. */
-export async function cloneDatabase() {
+/**
+ * Creates a copy of the migrated database, or of another template, and returns its URL. It is dropped
+ * after the tests.
+ */
+export async function cloneDatabase(template = inject('template')) {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
   const name = `prueba_${randomBytes(6).toString('hex')}`
-  await server.unsafe(`create database ${name} template ${inject('template')}`)
+  await server.unsafe(`create database ${name} template ${template}`)
   closeAtEnd(async () => {
     await server.unsafe(`drop database if exists ${name} with (force)`)
     await server.end()

@@ -21,7 +21,7 @@ export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Prom
       (
         select count(distinct proname)::int
         from pg_proc
-        where proname = any(${names}) and pg_function_is_visible(oid)
+        where proname in ${tx(names)} and pg_function_is_visible(oid)
       ) as present
   `
   const [, storedVersion = '', storedChecksum] = stored?.comment?.split(' ') ?? []

@@ -43,7 +43,7 @@ const LOG_FORMAT = {
   useOnlyCustomProps: false,
   sync: true,
   singleLine: true,
-  messageFormat: '{msg}{if method} {method} {path}{route} {status}{end}{if ms} in {ms} ms{end}',
+  messageFormat: '{msg}{if method} {method} {path} {status}{end}{if ms} in {ms} ms{end}',
   ignore: 'pid,hostname,reqId,ip,method,path,route,status,ms',
 }
 

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import postgres from 'postgres'
 import { expect, it, onTestFinished } from 'vitest'
 import { insertMuestra } from '../../src/dev/muestra.js'
 import { cloneDatabase } from '../app.js'
@@ -47,7 +48,7 @@ async function startSample() {
   const DATABASE_URL = await cloneDatabase()
   const service = await startService({ DATABASE_URL, ...ADMIN })
   await insertMuestra(DATABASE_URL)
-  return service
+  return { service, DATABASE_URL }
 }
 
 /** Runs fences one after the other in one interpreter process; returns the output of each. */
@@ -77,29 +78,25 @@ it('README and docs/api.md have fences marked `run`', () => {
 })
 
 it.each(documents)('the `run` fences of $name print the output below them', async (document) => {
-  const { address } = await startSample()
+  const { service } = await startSample()
   for (const language of ['sh', 'js'] as const) {
     const runnable = document.fences.filter((fence) => {
       return fence.role === 'run' && fence.language === language
     })
     if (runnable.length === 0) continue
-    const outputs = await run(language, runnable, address)
+    const outputs = await run(language, runnable, service.address)
     const expected = runnable.map((fence, index) => outputBelow(document, fence) ?? outputs[index])
     expect(outputs).toEqual(expected)
   }
 })
 
-/** The day that docs/operating.md takes as its example. */
-const DOCUMENTED_DAY = '2026-11-22'
-/** How the commands of docs/operating.md select the profile that they take as their example. */
-const DOCUMENTED_PROFILE = '== 7'
 /** How docs/operating.md reads the log of the replicas. */
 const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
-/** Sends the writes that the questions of docs/operating.md are about. */
-async function sendAuditedWrites({ call }: Service) {
-  async function login(strNombreUsuario: string, strPwd: string, captchaToken = 'x') {
-    const body = { strNombreUsuario, strPwd, captchaToken }
+/** Sends the requests that the questions of docs/operating.md are about. Returns the id of carlos. */
+async function sendAuditedRequests({ call }: Service): Promise<number> {
+  async function login(strNombreUsuario: string, strPwd: string) {
+    const body = { strNombreUsuario, strPwd, captchaToken: 'x' }
     const answer = await call('POST', '/api/auth/login', body)
     return answer.body.token as string
   }
@@ -118,57 +115,84 @@ async function sendAuditedWrites({ call }: Service) {
   const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
   await request(admin, 'POST', 'usuario', usuario('bruna', 1))
   const bruna = await login('bruna', 'una clave larga')
-  const perfil = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
-  const [ventas] = await request(admin, 'GET', 'modulo?search=VENTAS')
-  const [otro] = await request(admin, 'GET', 'modulo?search=COMPRAS')
+  const viejo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Viejo' })
+  const nuevo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
+  const [{ id: idModulo }] = await request(admin, 'GET', 'modulo?search=USUARIO')
+  const carlos = await request(admin, 'POST', 'usuario', usuario('carlos', viejo.id))
 
-  // Of these four writes, the first and the last one grant the flag that the question is about.
-  const permiso = { idPerfil: perfil.id, idModulo: ventas.id, bitEditar: true }
+  const permiso = { idPerfil: nuevo.id, idModulo, bitEliminar: true }
   await request(bruna, 'POST', 'permisos', permiso)
-  await request(admin, 'POST', 'permisos', { ...permiso, idModulo: otro.id })
-  const matrix = (...permisos: object[]) => ({ idPerfil: perfil.id, permisos })
-  await request(admin, 'POST', 'permisos/guardar-matriz', matrix())
-  await request(admin, 'POST', 'permisos/guardar-matriz', matrix(permiso))
+  await request(admin, 'PUT', `usuario/${carlos.id}`, {
+    ...usuario('carlos', nuevo.id),
+    idEstadoUsuario: true,
+  })
 
-  await request(bruna, 'PUT', `modulo/${ventas.id}`, { strNombreModulo: 'ARRIENDOS' })
-  await request(admin, 'PUT', `modulo/${otro.id}`, { strNombreModulo: 'VENTAS' })
-  await request(bruna, 'DELETE', `modulo/${otro.id}`)
-
-  const carlos = await request(admin, 'POST', 'usuario', usuario('carlos', perfil.id))
   await login('carlos', 'otra clave')
-  await login('carlos', 'una clave larga', 'rechazar')
-  const path = `perfil/${perfil.id}`
-  await request(bruna, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: true })
-  await request(admin, 'PUT', path, { strNombrePerfil: 'Nuevo', bitAdministrador: false })
+  const session = await login('carlos', 'una clave larga')
+  const refused = await call('DELETE', '/api/modulo/1', undefined, session)
+  expect(refused.status).toBe(403)
   await request(bruna, 'DELETE', `usuario/${carlos.id}`)
-  return { carlos: carlos.id, perfil: perfil.id, ventas: ventas.id, otro: otro.id }
+  return carlos.id
 }
 
+const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
+const textsWith = (language: string, part: RegExp) =>
+  (operating?.fences ?? [])
+    .filter((fence) => fence.language === language && part.test(fence.text))
+    .map(({ text }) => text)
+
+it('the statements of docs/operating.md find the answers to its questions in the audit', async () => {
+  const { service, DATABASE_URL } = await startSample()
+  const carlos = await sendAuditedRequests(service)
+  const sql = postgres(DATABASE_URL, { max: 1 })
+  onTestFinished(() => sql.end())
+  const [days] = await sql`
+    select current_date::text as today, (current_date + 1)::text as tomorrow
+  `
+  const statements = textsWith('sql', /from (auditoria|origen_de_permiso)/).map((text) =>
+    text
+      .replace('(12,', `(${carlos},`)
+      .replace('2026-11-01', days?.today)
+      .replace('2026-11-22', days?.today)
+      .replace('2026-11-23', days?.tomorrow),
+  )
+  const answers: postgres.RowList<postgres.Row[]>[] = []
+  for (const statement of statements) answers.push(await sql.unsafe(statement))
+  const [grants, ids, moves, writes] = answers
+
+  expect(grants).toMatchObject([
+    { strNombreUsuario: 'bruna', ip: '127.0.0.1', accion: 'insert', entidad: 'permisos' },
+    { strNombreUsuario: 'admin', accion: 'update', entidad: 'usuario', nombre: 'carlos' },
+  ])
+  expect(ids).toEqual([{ idEntidad: carlos }])
+  expect(moves).toMatchObject([
+    { strNombreUsuario: 'admin', nombre: 'carlos', antes: 'Viejo', despues: 'Nuevo' },
+  ])
+  expect(writes).toMatchObject([
+    { ip: '127.0.0.1', accion: 'login', entidad: 'usuario', nombre: 'bruna' },
+    { accion: 'insert', entidad: 'permisos', nombre: 'Nuevo' },
+    { accion: 'delete', entidad: 'usuario', idEntidad: carlos, nombre: 'carlos' },
+  ])
+})
+
 it.skipIf(!installed('jq'))(
-  'the commands of docs/operating.md find the answers to its questions in the audit',
+  'the commands of docs/operating.md find the refused requests in the log',
   async () => {
-    const service = await startSample()
-    const { carlos, perfil, ventas, otro } = await sendAuditedWrites(service)
-    const isLast = ({ msg, method, route }: Record<string, unknown>) =>
-      msg === 'audit' && method === 'DELETE' && route === '/api/usuario/:id'
+    const { service } = await startSample()
+    const carlos = await sendAuditedRequests(service)
+    const isLast = ({ method, path }: Record<string, unknown>) =>
+      method === 'DELETE' && path === `/api/usuario/${carlos}`
     await expect.poll(() => service.lines().some(isLast)).toBe(true)
-    const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
-    const commands = (operating?.fences ?? [])
-      .map(({ text }) => text)
-      .filter((text) => text.includes('audit.jsonl'))
-    const [today = ''] = new Date().toISOString().split('T')
-    const script = commands
+    const script = textsWith('sh', /audit\.jsonl/)
       .join(`printf '${SEPARATOR}'\n`)
       .replace(READ_LOG, 'cat service.log')
-      .replace(DOCUMENTED_DAY, today)
-      .replaceAll(DOCUMENTED_PROFILE, `== ${perfil}`)
 
     const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
+    onTestFinished(() => rm(cwd, { recursive: true }))
     // Half of the lines are in the folder `audit/`, as those of containers that were removed. One of
     // these lines is also in the log.
     const lines = service.readLog().split('\n')
     const half = Math.floor(lines.length / 2)
-    onTestFinished(() => rm(cwd, { recursive: true }))
     await mkdir(join(cwd, 'audit'))
     await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
     await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
@@ -179,28 +203,13 @@ it.skipIf(!installed('jq'))(
       options,
     )
 
-    // The lines of most answers begin with the time.
+    // Each line begins with the time.
     const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
-    const answers = stdout.split(SEPARATOR).map((answer) => answer.replace(time, ''))
-    const [, grants, administrator, names, profile, deletion, logins, day = ''] = answers
-    expect(grants).toBe('bruna\tPOST\t/api/permisos\nadmin\tPOST\t/api/permisos/guardar-matriz\n')
-    expect(administrator).toBe('bruna\tPUT\t/api/perfil/:id\n')
-    expect(names).toBe(
-      `bruna\t${ventas}\t{"strNombreModulo":["VENTAS","ARRIENDOS"]}\n` +
-        `admin\t${otro}\t{"strNombreModulo":["COMPRAS","VENTAS"]}\n` +
-        `bruna\t${otro}\t{"perfiles":1,"strNombreModulo":["VENTAS",null]}\n`,
-    )
-    expect(profile).toBe(`admin\t${carlos}\n`)
-    expect(deletion).toBe('bruna\t127.0.0.1\n')
-    expect(logins).toBe('127.0.0.1\tpassword\n127.0.0.1\tcaptcha\n')
-    expect(day.split('\n').map((line) => line.split('\t').slice(0, 2).join(' '))).toEqual([
-      'POST /api/auth/login',
-      'POST /api/permisos',
-      'PUT /api/modulo/:id',
-      'DELETE /api/modulo/:id',
-      'PUT /api/perfil/:id',
-      'DELETE /api/usuario/:id',
-      '',
-    ])
+    const [, logins, refusals] = stdout
+      .split(SEPARATOR)
+      .map((answer) => answer.replace(time, '').trimEnd())
+    expect(logins).toBe('127.0.0.1\tpassword')
+    const needs = '{"modulo":"MODULO","accion":"bitEliminar"}'
+    expect(refusals).toBe(`carlos\t127.0.0.1\tDELETE\t/api/modulo/1\t1\t${needs}`)
   },
 )

@@ -33,6 +33,8 @@ interface Perfil {
   write: (n: number) => [method: string, path: string, body: object]
   /** Returns the state after the `n`-th write, counted from 1. */
   estado: (n: number) => Estado
+  /** Whether a write changes the profile itself, and not only its permissions. */
+  changesPerfil: boolean
   /** The number of the last write that is known to be stored. */
   known: number
 }
@@ -52,6 +54,7 @@ function replaced(idPerfil: number): Perfil {
       return ['POST', '/api/permisos/guardar-matriz', { idPerfil, permisos }]
     },
     estado: (n) => [false, n === 0 ? {} : matriz(n)],
+    changesPerfil: false,
     known: 0,
   }
 }
@@ -64,6 +67,7 @@ function toggled(id: number): Perfil {
       return ['PUT', `/api/perfil/${id}`, body]
     },
     estado: (n) => [isOn(n), isOn(n) ? permisosWith('11111') : {}],
+    changesPerfil: true,
     known: 0,
   }
 }
@@ -118,7 +122,20 @@ async function readEstados(): Promise<Estado[]> {
   return rows.map(({ administrador, permisos }) => [administrador, permisos])
 }
 
-it(`a service that is killed ${KILLS} times leaves each profile as it was before or after a write`, {
+/** Returns for each profile how many writes have a row in the audit about it, and about its permissions. */
+async function countAudited(): Promise<[perfil: number, permisos: number][]> {
+  const rows = await sql<{ perfil: number; permisos: number }[]>`
+    select count(*) filter (where entidad = 'perfil' and accion = 'update')::integer as perfil,
+      count(*) filter (where entidad = 'permisos')::integer as permisos
+    from auditoria
+    where entidad in ('perfil', 'permisos') and "idEntidad" > 1
+    group by "idEntidad"
+    order by "idEntidad"
+  `
+  return rows.map(({ perfil, permisos }) => [perfil, permisos])
+}
+
+it(`a service that is killed ${KILLS} times leaves each profile as it was before or after a write, and the audit has the writes that are stored`, {
   timeout: 600_000,
 }, async () => {
   const names = Array.from({ length: KILLS }, (_, n) => `llavero-${n}`)
@@ -163,6 +180,8 @@ it(`a service that is killed ${KILLS} times leaves each profile as it was before
       kept[isAfter ? 'after' : 'before'] += 1
       if (isAfter) perfil.known += 1
     }
+    const audited = PERFILES.map(({ known, changesPerfil }) => [changesPerfil ? known : 0, known])
+    expect(await countAudited()).toEqual(audited)
   }
   console.log('writes without an answer:', kept)
   // Some kills came before the write was stored and some after it.

@@ -90,7 +90,7 @@ it('a full disk is no error, and the lines that it does not take are counted', a
   const program = `
     import { openSync } from 'node:fs'
     import { setTimeout as sleep } from 'node:timers/promises'
-    import { openDestination } from './dist/http/destination.js'
+    import { openDestination } from './dist/http/observation/destination.js'
     const destination = openDestination(openSync('/dev/full', 'w'))
     destination.write('the first line, which waits\\n')
     await sleep(500)
@@ -109,7 +109,7 @@ describe('a slow reader gets all lines', () => {
     ['when the process crashes', "throw new Error('nobody')", 1],
   ])('%s', async (_, end, code) => {
     const program = `
-      import { openDestination } from './dist/http/destination.js'
+      import { openDestination } from './dist/http/observation/destination.js'
       const destination = openDestination(process.stdout.fd)
       process.on('uncaughtException', async () => {
         await destination.end()

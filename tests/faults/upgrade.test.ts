@@ -1,28 +1,56 @@
+import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
 import { READY } from '../answers.js'
-import { cloneDatabase } from '../app.js'
+import { ADMIN, cloneDatabase } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
 import { usuario } from '../endpoints.js'
 import { type Service, startService } from './service.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MIGRATION = '9999_siguiente.sql'
+/** The last commit of release 0.2.0. */
+const COMMIT_0_2_0 = 'b90555b95840f2a4fc8c0aa26e0e8975d2aa351c'
+
+const execute = promisify(execFile)
+
+/** Makes a folder for another release, with the packages of this one. */
+async function makeFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'llavero-next-'))
+  closeAtEnd(() => rm(folder, { recursive: true }))
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
 
 /** Copies this build; returns the folder of the copy and the arguments with which Node runs it. */
 async function copyRelease() {
-  const folder = await mkdtemp(join(tmpdir(), 'llavero-next-'))
-  closeAtEnd(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   for (const part of ['dist', 'sql', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   }
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return { folder, program: [join(folder, 'dist/server.js')] }
+}
+
+const hasCommit = (commit: string) =>
+  execute('git', ['cat-file', '-e', commit], { cwd: ROOT }).then(
+    () => true,
+    () => false,
+  )
+
+/** Takes release 0.2.0 from the history; returns the arguments with which Node runs it. */
+async function checkOutRelease() {
+  const folder = await makeFolder()
+  const archive = join(folder, 'release.tar')
+  const parts = ['src', 'sql', 'package.json']
+  await execute('git', ['archive', `--output=${archive}`, COMMIT_0_2_0, ...parts], { cwd: ROOT })
+  await execute('tar', ['--extract', `--file=${archive}`], { cwd: folder })
+  return ['--import', 'tsx', join(folder, 'src/server.ts')]
 }
 
 /** Changes insert_modulo in a copy: it appends the SQL expression `suffix` to each name. */
@@ -105,6 +133,19 @@ async function useEverything(service: Service, name: string) {
   return answered
 }
 
+/**
+ * Returns what the audit has of one round of useEverything, without the logins. Release 0.2.0 calls an
+ * earlier replace_permisos, so a new matrix is recorded by the triggers, as an insert.
+ */
+const auditOf = (matrix: 'insert' | 'update') =>
+  [
+    ...['modulo insert', 'modulo update', 'modulo delete'],
+    ...['perfil insert', 'perfil update', 'perfil delete'],
+    ...[`permisos ${matrix}`, 'permisos insert', 'permisos update'],
+    ...['permisos delete', 'permisos delete'],
+    ...['usuario insert', 'usuario password', 'usuario logout', 'usuario delete'],
+  ].sort()
+
 /** Logs a user in and out. */
 async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: string) {
   const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
@@ -113,12 +154,17 @@ async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: s
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
 }
 
-/** Sends requests from three clients until `stop`, which throws when one of them has failed. */
+/**
+ * Sends requests from three clients until `stop`, which throws when one of them has failed. `names`
+ * are those with which useEverything was called.
+ */
 function loadReplica(service: Service, name: string) {
   let isRunning = true
+  const names: string[] = []
   const clients = [1, 2, 3].map(async (client) => {
     let answered = 0
     for (let n = 0; isRunning; n++) {
+      names.push(`${name}${client}N${n}`)
       answered += await useEverything(service, `${name}${client}N${n}`)
     }
     return answered
@@ -128,6 +174,7 @@ function loadReplica(service: Service, name: string) {
   // the failure.
   all.catch(() => {})
   return {
+    names,
     async stop() {
       isRunning = false
       console.log(`requests to the ${name} replica:`, await all)
@@ -169,6 +216,49 @@ it('an old replica works beside a newer one, and changes no schema when it resta
   await restartedLoad.stop()
   await nextLoad.stop()
 })
+
+it.skipIf(!(await hasCommit(COMMIT_0_2_0)))(
+  'release 0.2.0 works beside this release, which replaces it and is replaced by it, and the audit has the writes of both',
+  async () => {
+    const env = { DATABASE_URL: await cloneDatabase('template0') }
+    const sql = postgres(env.DATABASE_URL, { max: 1 })
+    closeAtEnd(() => sql.end())
+    const release = await checkOutRelease()
+
+    const old = await startService(env, release)
+    const oldLoad = loadReplica(old, 'old')
+    await sleep(1000)
+    const replacing = await startService(env)
+    const applied = ['0008_auditoria.sql']
+    expect(replacing.lines()).toContainEqual(expect.objectContaining({ applied }))
+    const replacingLoad = loadReplica(replacing, 'replacing')
+    await sleep(3000)
+    await oldLoad.stop()
+    old.child.kill('SIGTERM')
+    expect(await old.ended).toMatchObject({ code: 0 })
+
+    const returned = await startService(env, release)
+    const returnedLoad = loadReplica(returned, 'returned')
+    await sleep(3000)
+    await replacingLoad.stop()
+    replacing.child.kill('SIGTERM')
+    expect(await replacing.ended).toMatchObject({ code: 0 })
+    await returnedLoad.stop()
+
+    const readAudit = async (name: string) => {
+      const rows = await sql<{ hecho: string }[]>`
+        select concat_ws(' ', entidad, accion) as hecho
+        from auditoria
+        where nombre in (${name}, ${name.toUpperCase()}, ${`${name} 2`.toUpperCase()})
+          and "strNombreUsuario" in (${ADMIN.strNombreUsuario}, ${name})
+          and accion <> 'login'
+      `
+      return rows.map(({ hecho }) => hecho).sort()
+    }
+    for (const name of replacingLoad.names) expect(await readAudit(name)).toEqual(auditOf('update'))
+    for (const name of returnedLoad.names) expect(await readAudit(name)).toEqual(auditOf('insert'))
+  },
+)
 
 it('a function keeps the text of the highest release that has been started', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
