@@ -144,7 +144,10 @@ export async function buildApp(
       help: 'Log lines that could not be written',
       read: () => logStream?.dropped ?? 0,
     }
-    await app.register(metrics, { sql, gauges: [waitingHashes], counters: [droppedLines] })
+    await app.register(metrics, {
+      readQueries: sql.usage,
+      metrics: [waitingHashes, droppedLines],
+    })
   }
   await app.register(authPlugin, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
@@ -155,7 +158,10 @@ export async function buildApp(
     done()
   })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
-  app.register(healthRoutes, { prefix: '/health', sql })
+  app.register(healthRoutes, {
+    prefix: '/health',
+    queryDatabase: () => sql`select require_primary()`,
+  })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import type { Sql } from '../../database/sql.js'
 import { Failure, statusFailure } from '../answers/failures.js'
 import type { RoutePlugin } from '../input/validation.js'
 
@@ -8,18 +7,18 @@ const response = { 200: Health }
 const OK = { status: 'ok' as const }
 const NOT_READY = statusFailure(503, 'No disponible')
 
+interface Options {
+  /** Rejects if the database cannot be queried, or if it has become a standby. */
+  queryDatabase(): Promise<unknown>
+}
+
 /**
  * `/health/live` answers with 200 whenever the process can answer at all. `/health/ready` answers
  * with 503 while the database cannot be queried, and when the service is about to stop.
  */
-const healthRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
+const healthRoutes: RoutePlugin<Options> = async (app, { queryDatabase }) => {
   /** The query in flight. Requests that arrive before it ends share it. */
-  let query: Promise<void> | undefined
-
-  /** Throws if the database cannot be queried, or if it has become a standby. */
-  async function queryDatabase() {
-    await sql`select require_primary()`
-  }
+  let query: Promise<unknown> | undefined
 
   app.get('/live', {
     schema: { hide: true, response },
