@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import { guardRoutes, identifyCallers } from './access/guard.js'
+import { guardRoutes } from './access/guard.js'
 import { type Passwords, startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
 import authPlugin from './access/token.js'
@@ -61,9 +61,9 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host`; unknown paths are refused; access/guard.ts verifies the token;
- *   load.ts refuses requests while the event loop is late; access/guard.ts finds the session and checks
- *   the permission; the login route limits the attempts of each client.
+ *   refuses a request without `Host`; unknown paths are refused; load.ts refuses requests while the
+ *   event loop is late; access/guard.ts verifies the token, finds the session and checks the
+ *   permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
@@ -165,7 +165,6 @@ export async function buildApp(
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
-    identifyCallers(api)
     await limitLoad(api)
     guardRoutes(api, sql, config)
     reportRefusals(api)

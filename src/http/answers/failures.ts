@@ -32,11 +32,11 @@ export function successFailure(
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. `invalid` means that
  * a field violates a constraint for which the contract has a text. `malformed` means that a field
- * violates any other constraint. A Failure of these two kinds has a text of its own.
+ * violates any other constraint.
  */
 export const USUAL = {
-  invalid: statusFailure(400),
-  malformed: statusFailure(400),
+  invalid: statusFailure(400, 'La petición no es válida'),
+  malformed: statusFailure(400, 'La petición no es válida'),
   noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
   unreadable: statusFailure(400, 'La petición no es válida'),
   unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
