@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import { guardRoutes, identifyCallers } from './access/guard.js'
+import { guardRoutes } from './access/guard.js'
 import { type Passwords, startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
 import authPlugin from './access/token.js'
@@ -61,9 +61,9 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host`; unknown paths are refused; access/guard.ts verifies the token;
- *   load.ts refuses requests while the event loop is late; access/guard.ts finds the session and checks
- *   the permission; the login route limits the attempts of each client.
+ *   refuses a request without `Host`; unknown paths are refused; load.ts refuses requests while the
+ *   event loop is late; access/guard.ts verifies the token, finds the session and checks the
+ *   permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
@@ -145,9 +145,8 @@ export async function buildApp(
       read: () => logStream?.dropped ?? 0,
     }
     await app.register(metrics, {
-      usage: sql.usage,
-      gauges: [waitingHashes],
-      counters: [droppedLines],
+      readQueries: sql.usage,
+      metrics: [waitingHashes, droppedLines],
     })
   }
   await app.register(authPlugin, config)
@@ -161,12 +160,11 @@ export async function buildApp(
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',
-    queryDatabase: async () => sql`select require_primary()`,
+    queryDatabase: () => sql`select require_primary()`,
   })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
-    identifyCallers(api)
     await limitLoad(api)
     guardRoutes(api, sql, config)
     reportRefusals(api)

@@ -12,7 +12,7 @@ import {
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
 
-/** Returns the value for the text of a variable, or undefined if the text is invalid. */
+/** Returns the value for the text of a variable. Returns undefined or throws if the text is invalid. */
 type Parse<Value> = (text: string) => Value | undefined
 
 /** The rules for the value of one environment variable. */
@@ -32,10 +32,6 @@ function required<Value>(mustBe: string, parse: Parse<Value>): Variable<Value> {
   return { mustBe, parse, isRequired: true }
 }
 
-function optional<Value>(mustBe: string, parse: Parse<Value>): Variable<Value | undefined> {
-  return { mustBe, parse, isRequired: false }
-}
-
 function withDefault<Value>(value: Value, mustBe: string, parse: Parse<Value>): Variable<Value> {
   return { mustBe, parse, isRequired: false, default: value }
 }
@@ -48,8 +44,10 @@ const VARIABLES = {
   DATABASE_POOL_MAX: wholeNumber('a whole number of connections', 1, 1000, 10),
   DATABASE_PREPARE: choice('true', 'false'),
 
-  JWT_SECRET: required('a secret of at least 32 characters', parseSecret),
-  JWT_SECRET_PREVIOUS: optional('a secret of at least 32 characters', parseSecret),
+  JWT_SECRET: required('a secret of at least 32 characters', (text) =>
+    isSecret(text) ? text : undefined,
+  ),
+  JWT_SECRET_PREVIOUS: optionalText('a secret of at least 32 characters', isSecret),
   CAPTCHA_SECRET: required("the site's secret for the captcha verification", String),
   CAPTCHA_VERIFY_URL: withDefault(
     'https://www.google.com/recaptcha/api/siteverify',
@@ -73,15 +71,18 @@ const VARIABLES = {
   LOGIN_RATE_LIMIT: wholeNumber('a whole number of login attempts a minute', 0, 1_000_000, 30),
   AUTHORIZATION: choice('enforced', 'client'),
 
-  ADMIN_USERNAME: text(
+  ADMIN_USERNAME: optionalText(
     'a user name of at most 255 characters, all of them visible',
     (text) => hasAtMost(MAX_TEXT, text) && isVisible(text),
   ),
-  ADMIN_PASSWORD: text(
+  ADMIN_PASSWORD: optionalText(
     'a password of at most 72 bytes',
     (text) => hasAtMostBytes(MAX_PASSWORD_BYTES, text) && isStorable(text),
   ),
-  ADMIN_EMAIL: text('an email address', (text) => hasAtMost(MAX_TEXT, text) && isEmail(text)),
+  ADMIN_EMAIL: optionalText(
+    'an email address',
+    (text) => hasAtMost(MAX_TEXT, text) && isEmail(text),
+  ),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
@@ -111,7 +112,7 @@ export function loadConfig(env: Environment): Config {
   for (const [name, variable] of variables) {
     const { mustBe, isRequired } = variable
     const text = env[name]
-    const value = text ? variable.parse(text) : variable.default
+    const value = text ? parseOrUndefined(variable, text) : variable.default
     values[name] = value
     if (text && value === undefined) problems.push(`${name} must be ${mustBe}`)
     if (!text && isRequired) problems.push(`${name} is missing: it must be ${mustBe}`)
@@ -120,6 +121,15 @@ export function loadConfig(env: Environment): Config {
 
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return values as Config
+}
+
+/** Returns the value for the text of a variable, or undefined if the text is invalid. */
+function parseOrUndefined<Value>({ parse }: Variable<Value>, text: string) {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns a problem for each missing variable in ADMIN_VARIABLES, unless all of them are missing. */
@@ -153,17 +163,20 @@ function list(mustBe: string, isItem: (item: string) => boolean) {
   })
 }
 
-function text(mustBe: string, isValid: (text: string) => boolean) {
-  return optional(mustBe, (text) => (isValid(text) ? text : undefined))
+function optionalText(mustBe: string, isValid: (text: string) => boolean) {
+  return withDefault<string | undefined>(undefined, mustBe, (text) => {
+    return isValid(text) ? text : undefined
+  })
 }
 
-function parseSecret(text: string) {
-  return text.length >= 32 ? text : undefined
+function isSecret(text: string) {
+  return text.length >= 32
 }
 
+/** Returns the URL if it has one of the protocols. Throws if the text is not a URL. */
 function parseUrl(text: string, ...protocols: string[]) {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url && protocols.includes(url.protocol) ? url : undefined
+  const url = new URL(text)
+  return protocols.includes(url.protocol) ? url : undefined
 }
 
 function parseWebAddress(text: string) {
@@ -207,33 +220,6 @@ function parseCloudinaryUrl(text: string) {
   }
 }
 
-/**
- * Returns the hosts, the name of the database and the TLS mode, or undefined if the text is invalid.
- * `url` is the address that the driver gets. It contains only the first host.
- */
-function parseDatabaseUrl(text: string) {
-  const urls = splitDatabaseUrl(text)
-  const [url] = urls
-  if (!url) return undefined
-
-  const { searchParams } = url
-  const database = decode(url.pathname.slice(1))
-  const credentials = decode(`${url.username}:${url.password}`)
-  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
-  if (database === undefined || credentials === undefined || !tls) return undefined
-
-  // The service itself starts TLS and finds the primary. The driver must not do it as well.
-  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
-    searchParams.delete(name)
-  }
-  return {
-    url: url.href,
-    database,
-    tls,
-    hosts: urls.map(hostAndPort),
-  }
-}
-
 type TlsMode = 'off' | 'preferred' | 'unverified' | 'verified'
 
 /**
@@ -264,31 +250,34 @@ const TLS_MODES = new Map<string, TlsMode>([
 const DATABASE_ADDRESS =
   /^(?<head>postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)(?<hosts>[^/?#@\s]+)(?<tail>[/?]\S*)?$/
 
-/** Returns one URL for each host in the text, or none at all if one of them is invalid. */
-function splitDatabaseUrl(text: string) {
+/**
+ * Returns the hosts, the name of the database and the TLS mode. `url` is the address that the driver
+ * gets. It contains only the first host. Returns undefined or throws if the text is invalid.
+ */
+function parseDatabaseUrl(text: string) {
   const { head = '', hosts = '', tail = '' } = DATABASE_ADDRESS.exec(text)?.groups ?? {}
-  const urls: URL[] = []
-  for (const host of hosts.split(',')) {
-    const url = parseUrl(`${head}${host}${tail}`, 'postgres:', 'postgresql:')
-    if (!url?.hostname) return []
-    urls.push(url)
-  }
-  return urls
-}
+  const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
+  const [url] = urls
+  if (!url || urls.some(({ hostname }) => !hostname)) return undefined
 
-function hostAndPort({ hostname, port }: URL) {
+  const { searchParams, username, password, pathname } = url
+  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
+  // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
+  const credentials = decodeURIComponent(`${username}:${password}`)
+  if (!tls || !credentials) return undefined
+
+  // The service itself starts TLS and finds the primary. The driver must not do it as well.
+  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
+    searchParams.delete(name)
+  }
   return {
-    // In the hostname of a URL, an IPv6 address is enclosed in brackets.
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || 5432),
-  }
-}
-
-/** Returns the text without its percent-encoding, or undefined if the encoding is malformed. */
-function decode(text: string) {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
+    url: url.href,
+    database: decodeURIComponent(pathname.slice(1)),
+    tls,
+    hosts: urls.map(({ hostname, port }) => ({
+      // In the hostname of a URL, an IPv6 address is enclosed in brackets.
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || 5432),
+    })),
   }
 }

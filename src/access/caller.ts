@@ -1,3 +1,5 @@
+import type { Sesion } from './schemas.js'
+
 /**
  * The caller in the form in which each write passes it to the database. In the database,
  * begin_write locks the caller's row and checks again whether the caller may write
@@ -24,17 +26,4 @@ export interface Actor {
 }
 
 /** The caller of a request, with the data that the database has for the user. */
-export interface Caller extends Actor {
-  /** The name of the user. */
-  nombre: string
-  idPerfil: number
-  /** The name of the profile. */
-  perfil: string
-  /** Whether the profile is an administrator's. */
-  administrador: boolean
-  /**
-   * The version of the permission map of the profile that `config.mapOf` names. Null if the route
-   * has no `mapOf` or the profile does not exist.
-   */
-  versionPermisos: string | null
-}
+export interface Caller extends Actor, Omit<Sesion, 'permitido'> {}

@@ -7,8 +7,8 @@ import { Failure, USUAL } from '../http/answers/failures.js'
 import { MAX_ID } from '../http/input/fields.js'
 import type { Caller } from './caller.js'
 import { findSesiones } from './queries.js'
-import { forbidden } from './refusal.js'
-import type { Accion, Lookup, ModuloDeSistema, Sesion, Token } from './schemas.js'
+import { forbidden, type Needs } from './refusal.js'
+import type { Accion, Lookup, ModuloDeSistema, Sesion } from './schemas.js'
 import { bearerToken } from './token.js'
 
 /**
@@ -56,8 +56,6 @@ declare module 'fastify' {
     mapOf?: 'idPerfil'
   }
   interface FastifyRequest {
-    /** The payload of the verified token. Null if the route is public. */
-    token: Token | null
     /**
      * The caller. Null before the session has been checked, and if the route is public. The type
      * leaves out null for the handlers, which run after the check.
@@ -69,28 +67,12 @@ declare module 'fastify' {
 }
 
 /**
- * Adds a hook that verifies the token of every request that needs a session. The hook throws the
- * Failure `unauthenticated` if the request has no valid token.
- */
-export function identifyCallers(app: FastifyInstance) {
-  app.decorateRequest('token', null)
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { access } = request.routeOptions.config
-    if (access === undefined || access === 'public') return done()
-    const token = request.verifyToken()
-    if (!token) throw new Failure('unauthenticated')
-    request.token = token
-    done()
-  })
-}
-
-/**
  * Adds a hook that lets a request pass only if the caller has what the route's `config.access`
- * requires. guardRoutes must be called after identifyCallers.
+ * requires.
  *
- * The hook throws the Failure `unauthenticated` if the session has ended. It throws `forbidden` if
- * the caller lacks the permission, or if another site may have forged the request. A route without
- * `config.access` makes the start of the service fail.
+ * The hook throws the Failure `unauthenticated` if the request has no valid token or its session has
+ * ended. It throws `forbidden` if the caller lacks the permission, or if another site may have forged
+ * the request. A route without `config.access` makes the start of the service fail.
  */
 export function guardRoutes(app: FastifyInstance, sql: Pool, config: Config) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
@@ -103,52 +85,42 @@ export function guardRoutes(app: FastifyInstance, sql: Pool, config: Config) {
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
-    const { access } = request.routeOptions.config
-    if (access === undefined || access === 'public') return
-    const sesion = await findSesionOf(request, access)
+    const { access = 'public' } = request.routeOptions.config
+    if (access === 'public') return
+    const token = request.verifyToken()
+    if (!token) throw new Failure('unauthenticated')
+
+    const { id, ver = 0 } = token
+    const permission = permissionOf(access)
+    const sesion = await findSesion({ id, ver, ...permission, mapOf: perfilOfMap(request) })
     if (!sesion) throw new Failure('unauthenticated')
     request.caller = {
       ...sesion,
-      ...permissionOf(access),
+      ...permission,
       enforced: isEnforced,
       ip: request.clientIp,
       idPeticion: request.id,
     }
-    request.sql = sql.share(sesion.id)
+    request.sql = sql.share(id)
 
-    if (isForgeable(request, config.CORS_ORIGIN)) {
-      throw forbidden({ origin: 'CORS_ORIGIN' })
-    }
-    if (isEnforced && !isAllowed(request, access, sesion)) {
-      throw typeof access === 'string' ? forbidden() : forbidden(neededBy(access))
-    }
+    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
+    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden(neededBy(access))
   })
-
-  /**
-   * Finds the session for the request's token, and whether its profile has the permission that the
-   * route needs. Returns undefined if the session has ended.
-   */
-  async function findSesionOf(request: FastifyRequest, access: Access) {
-    const { token } = request
-    if (!token) return undefined
-    const permission = isEnforced ? permissionOf(access) : NO_PERMISSION
-    return findSesion({
-      id: token.id,
-      ver: token.ver ?? 0,
-      ...permission,
-      mapOf: perfilOfMap(request),
-    })
-  }
 }
-
-const NO_PERMISSION = { modulo: null, accion: null }
 
 /** Returns the permission that a route needs. Both of its keys are null if the route needs none. */
 function permissionOf(access: Access) {
-  return typeof access === 'string' ? NO_PERMISSION : neededBy(access)
+  if (typeof access === 'string') return { modulo: null, accion: null }
+  const { modulo, accion } = access
+  return { modulo, accion }
 }
 
-const neededBy = ({ modulo, accion }: Permission) => ({ modulo, accion })
+/** Returns what a caller lacks who may not use a route. */
+function neededBy(access: Access): Needs {
+  if (typeof access === 'string') return { administrador: true }
+  const { modulo, accion } = access
+  return { modulo, accion }
+}
 
 /**
  * Returns the id in the path parameter that `config.mapOf` names. Returns null if the route has
@@ -215,30 +187,35 @@ function documentAccess(route: RouteOptions) {
   // Fastify adds a HEAD route to each GET route. Both have the same schema object, which was
   // changed when the GET route was added.
   if (!route.schema || route.method === 'HEAD') return
-  route.schema.security = securityOf(access)
-  const sentences = [route.schema.description, describeAccess(access)]
-  route.schema.description = sentences.filter(Boolean).join(' ')
+  const { security, sentence } = documentationOf(access)
+  const { description } = route.schema
+  route.schema.security = security
+  route.schema.description = description ? `${description} ${sentence}` : sentence
+}
+
+/** The documentation of the routes that need no permission. */
+const WITHOUT_PERMISSION = {
+  public: { security: [], sentence: 'No necesita sesión.' },
+  session: { security: [{ bearer: [] }], sentence: 'Necesita una sesión.' },
+  administrador: {
+    security: [{ bearer: ['administrador'] }],
+    sentence: 'Necesita un perfil de administrador.',
+  },
 }
 
 /**
- * Returns the security requirements for OpenAPI. A caller must meet one of them. A permission is
- * written as a role `module:action` of the security scheme, which OpenAPI 3.1 allows.
+ * Returns the security requirements for OpenAPI, and a Spanish sentence about them. A caller must meet
+ * one of the requirements. A permission is written as a role `module:action` of the security scheme,
+ * which OpenAPI 3.1 allows.
  */
-function securityOf(access: Access) {
-  const session = { bearer: [] }
-  if (access === 'public') return []
-  if (access === 'session') return [session]
-  if (access === 'administrador') return [{ bearer: ['administrador'] }]
-  const permission = { bearer: [`${access.modulo}:${access.accion}`] }
-  return access.unlessOwn ? [permission, session] : [permission]
-}
-
-/** Returns what a caller needs as a Spanish sentence for the OpenAPI document. */
-function describeAccess(access: Access) {
-  if (access === 'public') return 'No necesita sesión.'
-  if (access === 'session') return 'Necesita una sesión.'
-  if (access === 'administrador') return 'Necesita un perfil de administrador.'
+function documentationOf(access: Access) {
+  if (typeof access === 'string') return WITHOUT_PERMISSION[access]
   const { modulo, accion, unlessOwn } = access
-  const exception = unlessOwn ? `, salvo para el ${unlessOwn} propio` : ''
-  return `Necesita ${modulo} ${accion}${exception}.`
+  const permission = { bearer: [`${modulo}:${accion}`] }
+  const sentence = `Necesita ${modulo} ${accion}`
+  if (!unlessOwn) return { security: [permission], sentence: `${sentence}.` }
+  return {
+    security: [permission, { bearer: [] }],
+    sentence: `${sentence}, salvo para el ${unlessOwn} propio.`,
+  }
 }

@@ -133,7 +133,7 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
       target: ({ caller }) => caller.id,
       failures: {
         invalid: statusFailure(400, [MISMA]),
-        unauthenticated: statusFailure(401, [USUAL.unauthenticated.message, INCORRECTOS]),
+        unauthenticated: statusFailure(401, [...USUAL.unauthenticated.texts, INCORRECTOS]),
         tooMany: statusFailure(429, DEMASIADOS),
       },
     },

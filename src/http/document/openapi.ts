@@ -124,7 +124,7 @@ function header(type: string, description: string) {
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */
 function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
-  const texts = [...new Set(failures.flatMap(textsOf))]
+  const texts = [...new Set(failures.flatMap(({ texts }) => texts))]
   const schemas = success ? [success] : []
   const descriptions = success ? [success.description ?? 'Hecho', ...texts] : texts
   const [failure] = failures
@@ -161,9 +161,4 @@ function failuresOf({ method, schema = {}, config = {} }: RouteOptions): Failure
     return { status, shape, texts: [message] }
   })
   return [...ofInput, ...Object.values(declared)]
-}
-
-/** Returns the texts that a failure with this answer can have. */
-function textsOf(answer: FailureAnswer) {
-  return 'texts' in answer ? answer.texts : [answer.message]
 }

@@ -8,7 +8,7 @@ const OK = { status: 'ok' as const }
 const NOT_READY = statusFailure(503, 'No disponible')
 
 interface Options {
-  /** Throws if the database cannot be queried, or if it has become a standby. */
+  /** Rejects if the database cannot be queried, or if it has become a standby. */
   queryDatabase(): Promise<unknown>
 }
 

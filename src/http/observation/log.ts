@@ -37,32 +37,24 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   }
 }
 
-interface LoggedError {
-  [key: string]: unknown
-  type: string
-  message: string
-  stack: string
-}
-
 /** An error with the additional properties that an error of the database has. */
 type DatabaseError = Error & {
   code?: string
   constraint_name?: string
 }
 
-function serializeError(error: unknown): LoggedError {
-  if (!(error instanceof Error)) {
-    return {
-      type: typeof error,
-      message: 'not an error',
-      stack: '',
-    }
-  }
-  const { code, constraint_name: constraint } = error as DatabaseError
-  const { name, message, stack = '', cause } = error
-  const logged = { type: name, message, code, constraint, stack }
-  if (cause === undefined) return logged
-  return { ...logged, cause: serializeError(cause) }
+type LoggedError = {
+  type: string
+  message: string
+  stack: string
+  cause?: LoggedError
+}
+
+/** Returns what is logged of an error. A value that is not an error has none of the properties. */
+function serializeError(error: Error): LoggedError {
+  const { name, message, stack = '', cause, code, constraint_name } = error as DatabaseError
+  const logged = { type: name, message, code, constraint: constraint_name, stack }
+  return cause ? { ...logged, cause: serializeError(cause as Error) } : logged
 }
 
 declare module 'fastify' {
@@ -132,37 +124,27 @@ type AnswerListener = (request: FastifyRequest, reply: FastifyReply, isAborted: 
  * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
  */
 export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
+  // In a later hook the answer may already have been sent.
   app.addHook('onSend', (request, reply, _payload, done) => {
-    whenAnswered(request, reply, (isAborted) => {
+    const { socket } = request
+    const { raw } = reply
+    const onFinish = () => end(false)
+    const onClose = () => end(true)
+
+    function end(isAborted: boolean) {
+      raw.off('finish', onFinish)
+      socket.off('close', onClose)
       listener(request, reply, isAborted)
-    })
+    }
+
+    if (socket.destroyed) {
+      process.nextTick(onClose)
+    } else {
+      raw.once('finish', onFinish)
+      // An answer may be queued behind earlier answers on the same connection. If the connection
+      // closes then, only the socket emits an event, and the response does not.
+      socket.once('close', onClose)
+    }
     done()
   })
-}
-
-/**
- * Calls `listener` once when the answer has been sent, or with `isAborted` when the client disconnects
- * before. The caller must be an `onSend` hook, because later the answer may already have been sent.
- */
-export function whenAnswered(
-  { socket }: FastifyRequest,
-  { raw }: FastifyReply,
-  listener: (isAborted: boolean) => void,
-) {
-  function end(isAborted: boolean) {
-    raw.off('finish', onFinish)
-    socket.off('close', onClose)
-    listener(isAborted)
-  }
-  const onFinish = () => end(false)
-  const onClose = () => end(true)
-
-  if (socket.destroyed) {
-    process.nextTick(onClose)
-    return
-  }
-  raw.once('finish', onFinish)
-  // An answer may be queued behind earlier answers on the same connection. If the connection closes
-  // then, only the socket emits an event, and the response does not.
-  socket.once('close', onClose)
 }

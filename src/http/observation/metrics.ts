@@ -3,18 +3,18 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { VERSION } from '../../version.js'
 import { onAnswered } from './log.js'
 
-/** A metric that the application adds. `read` returns its current value. */
-interface AppMetric {
+/** A metric that the application adds. By convention the name of a counter ends in `_total`. */
+interface Metric {
   name: string
   help: string
+  /** Returns the current value. */
   read(): number
 }
 
 interface Options {
-  /** Returns how many statements are in flight, and how many wait for a connection. */
-  usage(): { running: number; waiting: number }
-  gauges: AppMetric[]
-  counters: AppMetric[]
+  /** Returns the numbers of the statements that the database pool has in each state. */
+  readQueries(): { running: number; waiting: number }
+  metrics: Metric[]
 }
 
 /**
@@ -30,10 +30,10 @@ const MISNAMED = [
 
 /**
  * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
- * event-loop delay), the requests by route and outcome, the statements of the database pool, and the
- * `gauges` and `counters`. The route needs no session.
+ * event-loop delay), the requests by route and outcome, the statements of the database pool, and
+ * `metrics`. The route needs no session.
  */
-export default fp<Options>(async (app, { usage, gauges, counters }) => {
+export default fp<Options>(async (app, { readQueries, metrics }) => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -71,23 +71,16 @@ export default fp<Options>(async (app, { usage, gauges, counters }) => {
     labelNames: ['state'],
     registers,
     collect() {
-      const { running, waiting } = usage()
+      const { running, waiting } = readQueries()
       this.set({ state: 'running' }, running)
       this.set({ state: 'waiting' }, waiting)
     },
   })
-  for (const { read, ...metric } of gauges) {
-    new Gauge({
-      ...metric,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  }
-  for (const { read, ...metric } of counters) {
-    new Counter({
-      ...metric,
+  for (const { name, help, read } of metrics) {
+    const Kind = name.endsWith('_total') ? Counter : Gauge
+    new Kind({
+      name,
+      help,
       registers,
       collect() {
         this.reset()
