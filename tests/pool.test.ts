@@ -96,6 +96,16 @@ it('lets statements wait while all connections are busy, and counts running and 
   await expect.poll(sessions).toHaveLength(2)
 })
 
+it('rejects a statement at once when the server refuses the user', async () => {
+  const url = new URL(proxy.url)
+  url.username = 'nadie'
+  url.password = 'x'
+  const begin = performance.now()
+  expect(await failure(open(1, url.href)`select 1`)).toContain('nadie')
+  // Otherwise the statement would wait for 2.5 s.
+  expect(performance.now() - begin).toBeLessThan(2500)
+})
+
 it('gives the statements of one key at most half of its connections', async () => {
   const sql = open(4)
   const one = sql.share(1)

@@ -224,6 +224,10 @@ export function openPool(
   function onFailure(error: Error) {
     lastFailure = error
     hosts.push(...hosts.splice(0, 1))
+    // With several hosts, another one may still serve.
+    if (hosts.length === 1 && isLasting(error)) {
+      for (const statement of queue.waiting()) refuse(statement, error)
+    }
     if (isLost || !primary || connections.length > 0) return
     isLost = true
     log.error({ ...link.host, err: error }, 'the database is lost')
@@ -243,6 +247,12 @@ export function openPool(
     end,
   })
 }
+
+/**
+ * Returns whether the server refuses connections for a reason that does not pass by itself, such as an
+ * unknown database. Too many connections (53) and a server that starts or stops (57P) pass.
+ */
+const isLasting = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)
 
 /** Removes the element from the array, if the array contains it. */
 function remove<T>(element: T, array: T[]) {
