@@ -114,14 +114,10 @@ function findBadLogLine() {
 
 /**
  * For JSON.stringify: leaves paths and names out of a log line. The requests contain arbitrary paths and
- * names, which are logged unchanged and may look like a secret. The changes of permission records have
- * names of modules as keys.
+ * names, which are logged unchanged and may look like a secret.
  */
 function withoutNames(key: string, value: unknown) {
-  const isName = key === 'path' || key === 'who' || key.startsWith('strNombre')
-  if (isName) return undefined
-  const isByModule = key === 'granted' || key === 'revoked'
-  return isByModule ? Object.values(value as object) : value
+  return ['path', 'who', 'needs'].includes(key) ? undefined : value
 }
 
 function parse(body: string) {

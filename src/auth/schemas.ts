@@ -42,7 +42,6 @@ export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual
       format: 'password',
       minLength: 1,
       description: 'La contraseña actual',
-      examples: ['llavero-admin'],
     },
     [requiredAndNotEmpty, isText],
   ),

@@ -268,6 +268,6 @@ const poolEnded = () => new Error('the pool has ended')
  * the next result begins with empty entries.
  *
  * The server sends no rows before it reports a violated constraint (class 23) or an error that our own
- * functions raise (LL401, LL403), because every write is one call of a function that returns one value.
+ * functions raise (LL401, LL403, LL412), because every write is one call of a function that returns one value.
  */
 const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)

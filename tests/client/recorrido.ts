@@ -13,7 +13,7 @@ function done<T>({ data, error }: { data?: T; error?: { message: string } }): T 
   return data as T
 }
 
-/** Logs in and calls all 24 operations as a typed front end would; returns what it has received. */
+/** Logs in and calls the operations as a typed front end would; returns what it has received. */
 export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const api = createClient<paths>({ baseUrl })
   const { error } = await api.POST('/api/auth/login', { body: { ...credentials, strPwd: 'otra' } })
