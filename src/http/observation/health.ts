@@ -30,6 +30,7 @@ const healthRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
     config: {
       failures: {
         unavailable: NOT_READY,
+        busy: NOT_READY,
         unexpected: NOT_READY,
       },
     },
