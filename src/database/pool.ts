@@ -66,9 +66,9 @@ interface Statement {
  * So no statement is queued behind another one that waits for a lock while other connections are free.
  *
  * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
- * with StatementNotSent, the server has never received it. If it rejects with a PostgresError that
- * the server itself has sent, the server has refused it. After any other error, which includes a
- * PostgresError from a pooler (see isOfPooler), the server may have executed it.
+ * with StatementNotSent or the Failure `busy`, the server has never received it. If it rejects with a
+ * PostgresError that the server itself has sent, the server has refused it. After any other error,
+ * which includes a PostgresError from a pooler (see isOfPooler), the server may have executed it.
  *
  * The pool may cut a connection while the server still executes its statement. The server notices
  * this only when the statement ends, so it may have more sessions than DATABASE_POOL_MAX for a while.
@@ -110,31 +110,34 @@ export function openPool(
   }
 
   function wait(statement: Statement) {
-    const { line, query } = statement
+    const { line } = statement
     if (isEnded) return refuse(statement, poolEnded())
     const isBusy = line.key !== null && line.waiting.length >= MAX_WAITING
-    if (isBusy) return query.reject(new Failure('busy'))
+    if (isBusy) return refuse(statement, new Failure('busy'))
     statement.timer = setTimeout(giveUp, SEND_TIMEOUT, statement)
     line.waiting.push(statement)
     sendWaiting()
   }
 
-  /** Rejects a statement that still waits. One that was sent gets the rest of ANSWER_TIMEOUT. */
+  /**
+   * Rejects a statement that still waits. If connections can be opened, they are all in use, so the
+   * Failure is `busy`. A statement that was sent gets the rest of ANSWER_TIMEOUT.
+   */
   function giveUp(statement: Statement) {
     const { query } = statement
     if (running.includes(statement)) {
       const expire = () => query.reject(new DatabaseTimeout())
       statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT)
     } else {
-      refuse(statement, lastFailure ?? new Error('no connection became free in time'))
+      refuse(statement, lastFailure ? new StatementNotSent(lastFailure) : new Failure('busy'))
     }
   }
 
   /** Rejects a statement that was not sent. */
-  function refuse({ line, query, timer }: Statement, reason: Error) {
+  function refuse({ line, query, timer }: Statement, error: Error) {
     clearTimeout(timer)
     line.waiting = line.waiting.filter((each) => each.query !== query)
-    query.reject(new StatementNotSent(reason))
+    query.reject(error)
   }
 
   /** Sends waiting statements over the free connections. Opens a connection if one more is needed. */
@@ -260,7 +263,7 @@ function remove<T>(element: T, array: T[]) {
   if (index >= 0) array.splice(index, 1)
 }
 
-const poolEnded = () => new Error('the pool has ended')
+const poolEnded = () => new StatementNotSent(new Error('the pool has ended'))
 
 /**
  * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it

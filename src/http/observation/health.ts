@@ -29,6 +29,7 @@ const healthRoutes: RoutePlugin<Options> = async (app, { queryDatabase }) => {
     config: {
       failures: {
         unavailable: NOT_READY,
+        busy: NOT_READY,
         unexpected: NOT_READY,
       },
     },
