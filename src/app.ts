@@ -4,13 +4,13 @@ import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
 import { type Passwords, startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
-import authPlugin from './access/token.js'
+import { addTokens } from './access/token.js'
 import auditoriaRoutes from './auditoria/routes.js'
 import { captchaVerifier } from './auth/captcha.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
-import { answerFailures, Failure } from './http/answers/failures.js'
+import { answerFailures } from './http/answers/failures.js'
 import headers from './http/answers/headers.js'
 import { answerOddRequests, refuseConnection, refusePath } from './http/answers/unreadable.js'
 import docs from './http/document/docs.js'
@@ -61,7 +61,7 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host`; unknown paths are refused; load.ts refuses requests while the
+ *   refuses a request without `Host` and an unknown path; load.ts refuses requests while the
  *   event loop is late; access/guard.ts verifies the token, finds the session and checks the
  *   permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
@@ -149,14 +149,9 @@ export async function buildApp(
       metrics: [waitingHashes, droppedLines],
     })
   }
-  await app.register(authPlugin, config)
+  const verifyToken = await addTokens(app, config)
   await app.register(headers, { origins: config.CORS_ORIGIN })
   answerOddRequests(app)
-  app.addHook('onRequest', ({ is404 }, _reply, done) => {
-    // An unknown path is refused here, before the body is read.
-    if (is404) throw new Failure('notFound')
-    done()
-  })
   if (config.DOCS === 'true') await app.register(docs, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',
@@ -166,7 +161,7 @@ export async function buildApp(
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     await limitLoad(api)
-    guardRoutes(api, sql, config)
+    guardRoutes(api, verifyToken, sql, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
     api.register(authRoutes, {

@@ -9,7 +9,7 @@ import type { Caller } from './caller.js'
 import { findSesiones } from './queries.js'
 import { forbidden, type Needs } from './refusal.js'
 import type { Accion, Lookup, ModuloDeSistema, Sesion } from './schemas.js'
-import { bearerToken } from './token.js'
+import { bearerToken, type VerifyToken } from './token.js'
 
 /**
  * How many statements that look up sessions may be in flight. Requests that arrive at the same time share
@@ -20,13 +20,10 @@ import { bearerToken } from './token.js'
 const MAX_IN_FLIGHT = 2
 
 /**
- * The kinds of records that can be the caller's own. `param` is the path parameter with the id of
- * the record. `ownId` returns the id of the caller's own record of this kind.
+ * The kinds of records that can be the caller's own, and where their ids are: the path parameter and the
+ * property of the session have the same name.
  */
-const OWN = {
-  perfil: { param: 'idPerfil', ownId: (sesion: Sesion) => sesion.idPerfil },
-  usuario: { param: 'id', ownId: (sesion: Sesion) => sesion.id },
-}
+const OWN = { perfil: 'idPerfil', usuario: 'id' } as const
 
 /** Describes what a caller needs to use a route. */
 export type Access =
@@ -74,7 +71,12 @@ declare module 'fastify' {
  * ended. It throws `forbidden` if the caller lacks the permission, or if another site may have forged
  * the request. A route without `config.access` makes the start of the service fail.
  */
-export function guardRoutes(app: FastifyInstance, sql: Pool, config: Config) {
+export function guardRoutes(
+  app: FastifyInstance,
+  verifyToken: VerifyToken,
+  sql: Pool,
+  config: Config,
+) {
   const isEnforced = config.AUTHORIZATION === 'enforced'
   const findSesion = shareLookups<Lookup, Sesion | undefined>(
     (lookups) => findSesiones(sql, lookups),
@@ -87,7 +89,7 @@ export function guardRoutes(app: FastifyInstance, sql: Pool, config: Config) {
   app.addHook('onRequest', async (request) => {
     const { access = 'public' } = request.routeOptions.config
     if (access === 'public') return
-    const token = request.verifyToken()
+    const token = verifyToken(request)
     if (!token) throw new Failure('unauthenticated')
 
     const { id, ver = 0 } = token
@@ -146,8 +148,8 @@ function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
   if (typeof access === 'string') return false
   if (sesion.permitido) return true
   if (!access.unlessOwn) return false
-  const { param, ownId } = OWN[access.unlessOwn]
-  return pathNumber(request, param) === ownId(sesion)
+  const name = OWN[access.unlessOwn]
+  return pathNumber(request, name) === sesion[name]
 }
 
 /**

@@ -9,24 +9,6 @@ export interface Client {
   destroyed: boolean
 }
 
-/** Hashes and compares passwords in threads of their own. */
-export interface Passwords {
-  /**
-   * Returns the bcrypt hash of `plain`, which the user with the id `key` has sent. Throws the Failure
-   * `busy` if too many tasks wait, in all or of this user.
-   */
-  hash(plain: string, key?: number): Promise<string>
-  /**
-   * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` as `hash` does, and if
-   * `client` was closed before a thread was free.
-   */
-  compare(plain: string, hash: string, client: Client, key?: number): Promise<boolean>
-  /** Returns the number of tasks that wait for a thread. */
-  waiting(): number
-  /** Ends the threads. */
-  close(): Promise<void>
-}
-
 /**
  * How many tasks may wait at most. Each of two threads does about 15 tasks a second, so the last
  * one waits about 8 s.
@@ -45,7 +27,7 @@ const MAX_WAITING_OF_USER = 64
  * (password-worker.js) they take 11 ms, and without any login 7 ms. The last two figures come from
  * `npm run bench -- --only login`.
  */
-export function startPasswords(): Passwords {
+export function startPasswords() {
   const maxThreads = Math.min(2, availableParallelism())
   let opened: Promise<Piscina> | undefined
 
@@ -93,12 +75,29 @@ export function startPasswords(): Passwords {
   }
 
   return {
-    hash: (plain, key) => takeTurn(key, () => run({ plain })),
-    compare: (plain, hash, client, key) => takeTurn(key, () => run({ plain, hash }, client)),
+    /**
+     * Returns the bcrypt hash of `plain`, which the user with the id `key` has sent. Throws the Failure
+     * `busy` if too many tasks wait, in all or of this user.
+     */
+    hash: (plain: string, key?: number): Promise<string> => takeTurn(key, () => run({ plain })),
+
+    /**
+     * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` as `hash` does, and if
+     * `client` was closed before a thread was free.
+     */
+    compare: (plain: string, hash: string, client: Client, key?: number): Promise<boolean> =>
+      takeTurn(key, () => run({ plain, hash }, client)),
+
+    /** Returns the number of tasks that wait for a thread. */
     waiting: () => limit.pendingCount,
-    close: async () => {
+
+    /** Ends the threads. */
+    async close() {
       const pool = await opened
       await pool?.destroy()
     },
   }
 }
+
+/** Hashes and compares passwords in threads of their own. */
+export type Passwords = ReturnType<typeof startPasswords>

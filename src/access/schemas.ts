@@ -1,18 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   type Constraint,
-  hasAtMostBytes,
   isStorable,
   isText,
   requiredAndNotEmpty,
   violatedConstraint,
 } from '../http/input/constraints.js'
 import { field, MAX_ID } from '../http/input/fields.js'
-import { MAX_PASSWORD_BYTES } from '../texts.js'
+import { hasAtMostBytes, MAX_PASSWORD_BYTES } from '../texts.js'
 
 const fitsBcrypt: Constraint = {
-  ...hasAtMostBytes(MAX_PASSWORD_BYTES),
+  name: 'bytes',
   message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
+  isSatisfied: (text: string) => hasAtMostBytes(MAX_PASSWORD_BYTES, text),
 }
 
 /**

@@ -1,8 +1,7 @@
 import cookie from '@fastify/cookie'
 import jwt from '@fastify/jwt'
 import { Value } from '@sinclair/typebox/value'
-import type { FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 import { Token } from './schemas.js'
 
@@ -14,15 +13,6 @@ const TOKEN_SECONDS = 28_800
 /** The options with which every token is verified. */
 const VERIFY = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /**
-     * Returns the payload of the request's token. Returns undefined if there is no token, or if the
-     * token has expired, has a wrong signature, or has a payload that is not a Token.
-     */
-    verifyToken(): Token | undefined
-  }
-}
 declare module '@fastify/jwt' {
   interface FastifyJWT {
     payload: Token
@@ -30,34 +20,39 @@ declare module '@fastify/jwt' {
 }
 
 /**
- * Adds `app.jwt`, which signs tokens, and `request.verifyToken`. Tokens must be signed with HS256
- * and have an expiry date (`exp`). While the operator replaces JWT_SECRET, JWT_SECRET_PREVIOUS is
- * the old secret: it still verifies tokens, but new tokens are not signed with it.
+ * Returns the payload of a request's token. Returns undefined if there is no token, or if the token has
+ * expired, has a wrong signature, or has a payload that is not a Token.
  */
-export default fp<Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS'>>(
-  async (app, { JWT_SECRET, JWT_SECRET_PREVIOUS }) => {
-    await app.register(cookie)
-    await app.register(jwt, {
-      secret: JWT_SECRET,
-      sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
-    })
-    const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter((key) => key !== undefined)
+export type VerifyToken = (request: FastifyRequest) => Token | undefined
 
-    app.decorateRequest('verifyToken', function (this: FastifyRequest) {
-      const token = bearerToken(this) ?? this.cookies[COOKIE]
-      if (!token) return undefined
-      for (const key of keys) {
-        try {
-          const payload = app.jwt.verify<object>(token, { ...VERIFY, key })
-          return Value.Check(Token, payload) ? payload : undefined
-        } catch {
-          // The token may be signed with the previous secret, which is tried next.
-        }
+/**
+ * Adds `app.jwt`, which signs tokens, and returns the function that verifies them. Tokens must be
+ * signed with HS256 and have an expiry date (`exp`). While the operator replaces JWT_SECRET,
+ * JWT_SECRET_PREVIOUS is the old secret: it still verifies tokens, but new tokens are not signed with it.
+ */
+export async function addTokens(app: FastifyInstance, config: Config): Promise<VerifyToken> {
+  const { JWT_SECRET, JWT_SECRET_PREVIOUS } = config
+  const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter((key) => key !== undefined)
+  await app.register(cookie)
+  await app.register(jwt, {
+    secret: JWT_SECRET,
+    sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
+  })
+
+  return (request) => {
+    const token = bearerToken(request) ?? request.cookies[COOKIE]
+    if (!token) return undefined
+    for (const key of keys) {
+      try {
+        const payload = app.jwt.verify<object>(token, { ...VERIFY, key })
+        return Value.Check(Token, payload) ? payload : undefined
+      } catch {
+        // The token may be signed with the previous secret, which is tried next.
       }
-      return undefined
-    })
-  },
-)
+    }
+    return undefined
+  }
+}
 
 /**
  * Returns the token in a Bearer header, even if it is malformed. Returns undefined if the request

@@ -7,8 +7,8 @@ import { COOKIE } from '../access/token.js'
 import type { Sql } from '../database/sql.js'
 import { Confirmation } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
-import { textConstraints, violatedConstraint } from '../http/input/constraints.js'
 import type { RoutePlugin } from '../http/input/validation.js'
+import { isStorable } from '../texts.js'
 import type { VerifyCaptcha } from './captcha.js'
 import { beginSesion, endSesiones, findCredenciales, findHash, updatePassword } from './queries.js'
 import {
@@ -31,8 +31,6 @@ const CERRADA = 'Sesión cerrada correctamente' as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
-/** The longest user name, in characters. */
-const MAX_NAME = 255
 /** The number of client addresses, and of users, for which attempts are counted. */
 const ADDRESSES = 100_000
 
@@ -184,7 +182,7 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
    * client that waits.
    */
   async function authenticate(nombre: string, plain: string, client: Client) {
-    const usuario = isName(nombre) ? await findCredenciales(sql, nombre) : undefined
+    const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated', SIN_USUARIO)
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
@@ -210,13 +208,6 @@ function tokenFor({ id, idPerfil, nombre, ver }: Required<Token>): Token {
 
 function isNonEmptyText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
-}
-
-const NAME_CONSTRAINTS = textConstraints(MAX_NAME)
-
-/** Returns whether a stored user can have this name. Other names are not looked up. */
-function isName(nombre: string) {
-  return violatedConstraint(NAME_CONSTRAINTS, nombre) === undefined
 }
 
 export default authRoutes

@@ -92,18 +92,20 @@ export function refusePath(_error: Error, request: FastifyRequest, reply: Fastif
 }
 
 /**
- * Lets Fastify answer two kinds of request that Node itself would refuse with an empty answer. An
- * HTTP/1.1 request without a `Host` header fails with the Failure `unreadable`. A request with an
- * unknown `Expect` header is answered as if it did not have the header.
+ * Refuses a request for an unknown path before its body is read. Lets Fastify answer two kinds of request
+ * that Node itself would refuse with an empty answer: an HTTP/1.1 request without a `Host` header fails
+ * with the Failure `unreadable`, and a request with an unknown `Expect` header is answered as if it did
+ * not have the header.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
-  app.addHook('onRequest', ({ raw }, _reply, done) => {
+  app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
     const needsHost = raw.httpVersion === '1.1'
     const hasHost = raw.headers.host !== undefined
     if (needsHost && !hasHost) throw new Failure('unreadable')
+    if (is404) throw new Failure('notFound')
     done()
   })
 }

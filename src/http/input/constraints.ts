@@ -105,13 +105,6 @@ export const hasAtMost = (max: number): Constraint => ({
   isSatisfied: (text: string) => texts.hasAtMost(max, text),
 })
 
-/** The text has at most `max` bytes in UTF-8. */
-export const hasAtMostBytes = (max: number): Constraint => ({
-  name: 'bytes',
-  message: `El campo %s no puede superar los ${max} bytes`,
-  isSatisfied: (text: string) => texts.hasAtMostBytes(max, text),
-})
-
 /** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',

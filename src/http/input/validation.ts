@@ -13,25 +13,15 @@ export type { FastifyPluginAsyncTypebox as RoutePlugin } from '@fastify/type-pro
  */
 export function validateRequests(app: FastifyInstance) {
   app.setValidatorCompiler<TObject>(({ schema }) => {
-    return (input) => validate(schema, input)
+    return (input) => ({ value: readObject(schema, input) })
   })
   app.addHook('onRoute', (route) => {
     const { params, body } = route.schema ?? {}
     if (!params || !body) return
     route.preParsing = async (request) => {
-      const { error } = validate(params as TObject, request.params)
-      if (error) throw error
+      readObject(params as TObject, request.params)
     }
   })
-}
-
-/** Returns the decoded value of one part of a request, or why the part is invalid. */
-function validate(schema: TObject, input: unknown): { value?: unknown; error?: Error } {
-  try {
-    return { value: readObject(schema, input) }
-  } catch (error) {
-    return { error: error as Error }
-  }
 }
 
 type Values = Record<string, unknown>
