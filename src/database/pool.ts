@@ -229,7 +229,7 @@ export function openPool(
     hosts.push(...hosts.splice(0, 1))
     // With several hosts, another one may still serve.
     if (hosts.length === 1 && isLasting(error)) {
-      for (const statement of queue.waiting()) refuse(statement, error)
+      for (const statement of queue.waiting()) refuse(statement, new StatementNotSent(error))
     }
     if (isLost || !primary || connections.length > 0) return
     isLost = true
