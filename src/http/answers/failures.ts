@@ -80,10 +80,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     failures?: FailureAnswers
   }
-  interface FastifyRequest {
-    /** The Failure of the request; null while it has none. */
-    failure: Failure | null
-  }
 }
 
 /**
@@ -104,7 +100,6 @@ const RETRY_AFTER = 5
 
 /** Answers every Failure of the application as its route declares it in `config.failures`. */
 export function answerFailures(app: FastifyInstance) {
-  app.decorateRequest('failure', null)
   app.setErrorHandler((error, request, reply) => {
     return sendFailure(toFailure(error), request, reply)
   })

@@ -43,7 +43,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  */
 export function parseJsonBodies(app: FastifyInstance, largestBody: number, userOf: UserOf) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
-  const setBodyBytes = bodyMemory(app, maxBytes, userOf)
+  const setBodyBytes = bodyMemory(maxBytes, userOf)
   app.removeAllContentTypeParsers()
 
   app.addContentTypeParser(

@@ -1,12 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** How many bytes of the request's body are counted. */
-    bodyBytes: number
-  }
-}
 
 /** Returns the id of the user who has sent a request, or undefined if it needs no session. */
 export type UserOf = (request: FastifyRequest) => number | undefined
@@ -16,10 +9,9 @@ export type UserOf = (request: FastifyRequest) => number | undefined
  * `busy` if all bodies would have more than `maxBytes`, or those of the user more than half of that.
  * All requests without a session count as those of one user.
  */
-export function bodyMemory(app: FastifyInstance, maxBytes: number, userOf: UserOf) {
+export function bodyMemory(maxBytes: number, userOf: UserOf) {
   const bytesByUser = new Map<number | undefined, number>()
   let bytesOfAll = 0
-  app.decorateRequest('bodyBytes', 0)
 
   return (request: FastifyRequest, bytes: number) => {
     const user = userOf(request)

@@ -61,12 +61,6 @@ declare module 'fastify' {
   interface FastifyBaseLogger {
     audit: FastifyLogFn
   }
-  interface FastifyRequest {
-    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
-    clientIp: string
-    /** What the request's line has instead of, and besides, the usual. Null for a usual line. */
-    logAs: LoggedAs | null
-  }
 }
 
 /** The level and the message of a request's line, and further keys that the line has. */
@@ -85,8 +79,6 @@ const USUAL: LoggedAs = { level: 'info', msg: 'request' }
  * is sent chooses the level and the message of the line, and adds keys to it.
  */
 export function logRequests(app: FastifyInstance) {
-  app.decorateRequest('clientIp', '')
-  app.decorateRequest('logAs', null)
   app.addHook('onRequest', (request, reply, done) => {
     request.clientIp = request.ip
     // A client may send many requests on one connection without waiting for the answers, and each
