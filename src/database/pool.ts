@@ -227,8 +227,9 @@ export function openPool(
   function onFailure(error: Error) {
     lastFailure = error
     hosts.push(...hosts.splice(0, 1))
-    // With several hosts, another one may still serve.
-    if (hosts.length === 1 && isLasting(error)) {
+    // Otherwise a connection that is open, or another host, may still serve.
+    const isHopeless = connections.length === 0 && hosts.length === 1 && isLasting(error)
+    if (isHopeless) {
       for (const statement of queue.waiting()) refuse(statement, new StatementNotSent(error))
     }
     if (isLost || !primary || connections.length > 0) return
