@@ -13,7 +13,7 @@ function done<T>({ data, error }: { data?: T; error?: { message: string } }): T 
   return data as T
 }
 
-/** Logs in and calls the operations as a typed front end would; returns what it has received. */
+/** Logs in and calls all operations as a typed front end would; returns what it has received. */
 export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const api = createClient<paths>({ baseUrl })
   const { error } = await api.POST('/api/auth/login', { body: { ...credentials, strPwd: 'otra' } })
@@ -21,8 +21,9 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   // @ts-expect-error: this operation's 401 does not have this text
   if (error?.statusCode === 401 && error.message === 'Perfil no encontrado') throw error
   const { token, user } = done(await api.POST('/api/auth/login', { body: credentials }))
+  let session = token
   api.use({
-    onRequest: ({ request }) => request.headers.set('authorization', `Bearer ${token}`),
+    onRequest: ({ request }) => request.headers.set('authorization', `Bearer ${session}`),
   })
 
   // A profile is created, found and listed, and sent back unchanged.
@@ -77,10 +78,24 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const activos = { idPerfil, estado: 'true' as const }
   const listed = done(await api.GET('/api/usuario', { params: { query: activos } })).data
 
+  // The audit has these writes.
+  const filtro = { entidad: 'usuario' as const, id }
+  const { data: filas, siguiente } = done(
+    await api.GET('/api/auditoria', { params: { query: filtro } }),
+  )
+  const fila: Schemas['FilaDeAuditoria'] | undefined = filas[0]
+  if (!fila || siguiente !== null) throw new Error('no such row')
+  const permission = { idUsuario: id, modulo: 'BIBLIOTECA', accion: 'bitConsulta' as const }
+  const origen = done(await api.GET('/api/auditoria/origen', { params: { query: permission } }))
+  if (origen.data.length === 0) throw new Error('the origin is unknown')
+
   done(await api.DELETE('/api/usuario/{id}', usuarioParams))
   done(await api.DELETE('/api/perfil/{id}', perfilParams))
   const removed = done(await api.DELETE('/api/modulo/{id}', moduloParams))
   if (!removed.success) throw new Error(removed.message)
+
+  const passwords = { strPwd: credentials.strPwd, strPwdNueva: 'otra clave larga' }
+  session = done(await api.PUT('/api/auth/password', { body: passwords })).token
   const { message } = done(await api.POST('/api/auth/logout'))
   return { refusal, user, perfil, modulo, permiso, acciones, usuario: listed[0], message }
 }

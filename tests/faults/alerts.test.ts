@@ -32,7 +32,7 @@ it('the alert rules name metrics and labels that exist', async () => {
   const labels = rules.match(/(?<=[{ ])\w+="/g) ?? []
   // Prometheus adds the label `job`.
   const asked = new Set([...names, ...labels.filter((label) => label !== 'job="')])
-  expect(asked.size).toBe(9)
+  expect(asked.size).toBe(10)
   const backup = await readFile(new URL('../../deploy/backup', import.meta.url), 'utf8')
   for (const text of asked) expect(metrics + backup).toContain(text)
 })

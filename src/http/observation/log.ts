@@ -51,10 +51,12 @@ type LoggedError = {
 }
 
 /** Returns what is logged of an error. A value that is not an error has none of the properties. */
-function serializeError(error: Error): LoggedError {
-  const { name, message, stack = '', cause, code, constraint_name } = error as DatabaseError
+function serializeError(error: unknown): LoggedError {
+  // Anything can be thrown, even null.
+  const thrown: DatabaseError = Object(error)
+  const { name, message, stack = '', cause, code, constraint_name } = thrown
   const logged = { type: name, message, code, constraint: constraint_name, stack }
-  return cause ? { ...logged, cause: serializeError(cause as Error) } : logged
+  return cause ? { ...logged, cause: serializeError(cause) } : logged
 }
 
 declare module 'fastify' {
