@@ -15,11 +15,6 @@ export const BODY_LIMIT = 64 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 /** Only what a body has beyond this many bytes is counted. The head of a request may have as many. */
 const UNCOUNTED = 16 * 1024
-/**
- * What each piece of a body costs besides its bytes, in bytes. A client may send its body byte by
- * byte, and every byte is then a piece.
- */
-const PIECE_COST = 256
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
@@ -58,23 +53,25 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number, userO
 
   /**
    * Returns all bytes of `payload`. Fastify's own reader (`parseAs: 'buffer'`) could not count them
-   * while they arrive.
+   * while they arrive, and would keep each piece: a client may send its body byte by byte.
    */
   async function readBody(request: FastifyRequest, payload: Readable) {
-    const pieces: Buffer[] = []
+    const { bodyLimit } = request.routeOptions
+    let body = Buffer.alloc(0)
     let size = 0
 
     // If the iterator destroyed the stream, the client would get no answer.
     for await (const piece of payload.iterator({ destroyOnReturn: false })) {
-      size += piece.length
-      if (size > request.routeOptions.bodyLimit) throw new Failure('tooLarge')
-      pieces.push(piece)
-      const cost = size + pieces.length * PIECE_COST
-      setBodyBytes(request, Math.max(0, cost - UNCOUNTED))
+      const end = size + piece.length
+      if (end > bodyLimit) throw new Failure('tooLarge')
+      setBodyBytes(request, Math.max(0, end - UNCOUNTED))
+      if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
+      piece.copy(body, size)
+      size = end
     }
     // The iterator also ends if the connection was destroyed before it began.
     if (!payload.readableEnded) throw new Failure('unreadable')
-    return Buffer.concat(pieces)
+    return body.subarray(0, size)
   }
 
   app.addHook('onSend', (request, _reply, _payload, done) => {
