@@ -132,7 +132,9 @@ describe('the permission of each endpoint', () => {
 
     expect((await attack(...request)).status).not.toBe(403)
     await revoke(world.propio, modulo, accion)
-    expect(await attack(...request)).toEqual(FORBIDDEN)
+    const refused = await call(...request, { token: world.token })
+    expect(withoutHeaders(refused)).toEqual(FORBIDDEN)
+    expect(refused.headers['x-needs']).toBe(`${modulo}:${accion}`)
   })
 
   it.each(FOR_ADMINISTRATORS)('%s answers 403 to all but administrators', async (name) => {

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { startPasswords } from '../src/access/password.js'
 import { statusFailure, UNAUTHENTICATED } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
@@ -112,4 +114,22 @@ describe('the limit of attempts', () => {
     }
     expect(statuses).toEqual([401, 401, 429])
   })
+})
+
+it('the hashes of one user take turns with those of others, and at most 64 of them wait', async () => {
+  const passwords = startPasswords()
+  let done = 0
+  const count = () => {
+    done += 1
+  }
+  const many = Array.from({ length: 64 }, () =>
+    passwords.hash('una clave', 1).then(count, () => {}),
+  )
+  await sleep(0)
+  many.push(passwords.hash('una clave', 1).then(count, () => {}))
+  await expect(passwords.hash('una clave', 1)).rejects.toMatchObject({ code: 'busy' })
+  await passwords.hash('una clave', 2)
+  expect(done).toBeLessThan(10)
+  await passwords.close()
+  await Promise.all(many)
 })
