@@ -6,6 +6,7 @@ import type { AnswerWithHeaders } from './answers.js'
 import { FORBIDDEN, statusFailure } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
+import { countReads } from './reads.js'
 
 type Row = Record<string, any>
 
@@ -511,23 +512,11 @@ it('a page of the audit reads at most 51 rows, with each filter and in the middl
     // From the sixth execution of a statement on, PostgreSQL may use a generic plan.
     for (let round = 0; round < 7; round += 1) {
       // PostgreSQL reads some rows for its estimates.
-      expect(await countReads(filter), JSON.stringify(filter)).toBeLessThanOrEqual(60)
+      expect(await readsOf(filter), JSON.stringify(filter)).toBeLessThanOrEqual(60)
     }
   }
 })
 
 /** Returns the number of rows of the audit that PostgreSQL reads for a page. */
-async function countReads(filter: Filtro) {
-  return sql.begin(async (tx) => {
-    const reads = async () => {
-      const [row] = await tx`
-        select seq_tup_read + coalesce(idx_tup_fetch, 0) as reads
-        from pg_stat_xact_user_tables where relname = 'auditoria'
-      `
-      return Number(row?.reads)
-    }
-    const before = await reads()
-    await listAuditoria(tx as unknown as Sql, filter)
-    return (await reads()) - before
-  })
-}
+const readsOf = (filter: Filtro) =>
+  countReads(sql, 'auditoria', (tx) => listAuditoria(tx as unknown as Sql, filter))
