@@ -220,27 +220,24 @@ function parseCloudinaryUrl(text: string) {
   }
 }
 
-type TlsMode = 'off' | 'preferred' | 'unverified' | 'verified'
-
 /**
- * How the service uses TLS, for each value of the parameter `sslmode` of PostgreSQL's clients and of the
- * parameter `ssl` of other drivers: `verified` checks the certificate and the host's name in it,
- * `unverified` encrypts without a check, `preferred` encrypts if the server supports it, and `off` does
- * not encrypt.
+ * What the driver gets as `ssl`, for each value of the parameter `sslmode` of PostgreSQL's clients and of
+ * the parameter `ssl` of other drivers: `verify-full` checks the certificate and the host's name in it,
+ * `require` encrypts without a check, and `prefer` encrypts if the server supports it.
  *
  * PostgreSQL's own clients differ in three values. With `allow` they encrypt only if the server demands
  * it, with `verify-ca` they do not check the name, and with `require` they check the certificate if they
  * find a file of root certificates.
  */
-const TLS_MODES = new Map<string, TlsMode>([
-  ['disable', 'off'],
-  ['false', 'off'],
-  ['prefer', 'preferred'],
-  ['allow', 'unverified'],
-  ['require', 'unverified'],
-  ['true', 'verified'],
-  ['verify-ca', 'verified'],
-  ['verify-full', 'verified'],
+const TLS_MODES = new Map<string, false | 'prefer' | 'require' | 'verify-full'>([
+  ['disable', false],
+  ['false', false],
+  ['prefer', 'prefer'],
+  ['allow', 'require'],
+  ['require', 'require'],
+  ['true', 'verify-full'],
+  ['verify-ca', 'verify-full'],
+  ['verify-full', 'verify-full'],
 ])
 
 /**
@@ -264,9 +261,9 @@ function parseDatabaseUrl(text: string) {
   const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
   // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
   const credentials = decodeURIComponent(`${username}:${password}`)
-  if (!tls || !credentials) return undefined
+  if (tls === undefined || !credentials) return undefined
 
-  // The service itself starts TLS and finds the primary. The driver must not do it as well.
+  // The service passes these on to the driver in a form of its own.
   for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
     searchParams.delete(name)
   }

@@ -21,8 +21,10 @@ const BASE = LEVELS.length
 
 /** The imports that are allowed although they do not go to a lower level. */
 const EXCEPTIONS = [
-  // A session with too many waiting statements gets the Failure `busy`.
+  // A statement that has waited too long for a connection gets the Failure `busy`.
   'database/pool.ts -> http/answers/failures.ts',
+  // The statements of a user have a share of the connections, as the user's passwords have one of the threads.
+  'database/pool.ts -> http/limits/fair-share.ts',
   // The violation of a database constraint becomes a Failure.
   'database/sql.ts -> http/answers/failures.ts',
 ]

@@ -41,7 +41,7 @@ describe('loadConfig', () => {
         url: NEEDED.DATABASE_URL,
         hosts: [{ host: 'db.local', port: 5432 }],
         database: 'llavero',
-        tls: 'off',
+        tls: false,
       },
       CLOUDINARY_URL: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
       CAPTCHA_VERIFY_URL: 'https://www.google.com/recaptcha/api/siteverify',
@@ -202,13 +202,13 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['', 'off'],
-    ['?sslmode=disable', 'off'],
-    ['?sslmode=prefer', 'preferred'],
-    ['?sslmode=require', 'unverified'],
-    ['?ssl=true', 'verified'],
-    ['?sslmode=verify-full&application_name=x', 'verified'],
-  ])('reads from the query %j of DATABASE_URL that TLS is %s', (query, tls) => {
+    ['', false],
+    ['?sslmode=disable', false],
+    ['?sslmode=prefer', 'prefer'],
+    ['?sslmode=require', 'require'],
+    ['?ssl=true', 'verify-full'],
+    ['?sslmode=verify-full&application_name=x', 'verify-full'],
+  ])('reads from the query %j of DATABASE_URL that TLS is %j', (query, tls) => {
     const { DATABASE_URL } = load({ DATABASE_URL: `${NEEDED.DATABASE_URL}${query}` })
     expect(DATABASE_URL.tls).toBe(tls)
     expect(DATABASE_URL.url).not.toContain('ssl')

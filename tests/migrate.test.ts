@@ -127,14 +127,6 @@ describe('the functions', () => {
     expect(await readCatalogue(sql)).toEqual(before)
   })
 
-  it('are created again when they have been dropped', async () => {
-    const sql = open()
-    await migrate(sql)
-    await sql`drop function is_modulo_de_sistema`
-    await migrate(sql)
-    expect(await isSistema(sql)).toEqual([{ si: true }])
-  })
-
   it('are replaced if release 0.2.0 has created them, which kept a checksum for each of them', async () => {
     const sql = open()
     await migrate(sql)

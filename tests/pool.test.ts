@@ -96,17 +96,7 @@ it('lets statements wait while all connections are busy, and counts running and 
   await expect.poll(sessions).toHaveLength(2)
 })
 
-it('rejects a statement at once when the server refuses the user', async () => {
-  const url = new URL(proxy.url)
-  url.username = 'nadie'
-  url.password = 'x'
-  const begin = performance.now()
-  expect(await failure(open(1, url.href)`select 1`)).toContain('nadie')
-  // Otherwise the statement would wait for 2.5 s.
-  expect(performance.now() - begin).toBeLessThan(2500)
-})
-
-it('gives the statements of one key at most half of its connections', async () => {
+it('gives the statements of one user at most half of its connections', async () => {
   const sql = open(4)
   const one = sql.share(1)
   const slow = [1, 2, 3, 4].map(() => one`select pg_sleep(1)`.then(() => {}))
@@ -117,18 +107,18 @@ it('gives the statements of one key at most half of its connections', async () =
   await Promise.all(slow)
 })
 
-it('lets the keys take turns', async () => {
+it('lets the users take turns', async () => {
   const sql = open()
   const finished: number[] = []
-  const ask = async (key: number) => {
-    await sql.share(key)`select pg_sleep(0.01)`
-    finished.push(key)
+  const ask = async (user: number) => {
+    await sql.share(user)`select pg_sleep(0.01)`
+    finished.push(user)
   }
   await Promise.all([1, 1, 1, 1, 2, 2, 3].map(ask))
   expect(finished).toEqual([1, 2, 3, 1, 2, 1, 1])
 })
 
-it('rejects a statement with the Failure `busy` when 64 of its key wait', async () => {
+it('rejects a statement with the Failure `busy` when 64 of its user wait', async () => {
   const sql = open()
   const one = sql.share(1)
   const slow = one`select pg_sleep(0.5)`.then(() => {})
@@ -387,7 +377,7 @@ it('when it ends, also closes the connection of a statement that is answered whi
   const slow = failure(sql`select pg_sleep(1)`)
   proxy.hold()
   const unsent = failure(sql`select 1`)
-  await expect.poll(() => sql.usage()).toEqual({ running: 1, waiting: 1 })
+  await expect.poll(() => sql.usage().running).toBe(2)
   await sql.end()
   expect(await slow).toBe('it did not fail')
   expect(await unsent).toContain(NOT_SENT)

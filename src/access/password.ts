@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
-import pLimit, { type LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
 import type { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
+import { shareFairly } from '../http/limits/fair-share.js'
 import type { HashTask } from './password-worker.js'
 
 /** The connection of a client. If it is closed before a thread is free, nothing is compared. */
@@ -49,44 +50,33 @@ export function startPasswords() {
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
   const limit = pLimit(maxThreads)
-  /** The queues of the users who have tasks, by the ids of the users. */
-  const shares = new Map<number, LimitFunction>()
+  const { takeShare } = shareFairly(1, MAX_WAITING_OF_USER)
 
-  async function run(task: HashTask, client?: Client) {
-    if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
-    return limit(async () => {
-      if (client?.destroyed) throw new Failure('busy')
-      const pool = await openPool()
-      return pool.run(task)
-    })
-  }
-
-  /** Calls `begin` when no other task of the user waits for a thread or has one. */
-  async function takeTurn<T>(key: number | undefined, begin: () => Promise<T>) {
-    if (key === undefined) return begin()
-    const share = shares.get(key) ?? pLimit(1)
-    if (share.pendingCount >= MAX_WAITING_OF_USER) throw new Failure('busy')
-    shares.set(key, share)
-    try {
-      return await share(begin)
-    } finally {
-      if (share.activeCount + share.pendingCount === 0) shares.delete(key)
+  async function run(task: HashTask, user?: number, client?: Client) {
+    const takeTurn = async () => {
+      if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
+      return limit(async () => {
+        if (client?.destroyed) throw new Failure('busy')
+        const pool = await openPool()
+        return pool.run(task)
+      })
     }
+    return user === undefined ? takeTurn() : takeShare(user, takeTurn)
   }
 
   return {
     /**
-     * Returns the bcrypt hash of `plain`, which the user with the id `key` has sent. Throws the Failure
-     * `busy` if too many tasks wait, in all or of this user.
+     * Returns the bcrypt hash of `plain`, which `user` has sent. Throws the Failure `busy` if too many
+     * tasks wait, in all or of this user.
      */
-    hash: (plain: string, key?: number): Promise<string> => takeTurn(key, () => run({ plain })),
+    hash: (plain: string, user?: number): Promise<string> => run({ plain }, user),
 
     /**
      * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` as `hash` does, and if
      * `client` was closed before a thread was free.
      */
-    compare: (plain: string, hash: string, client: Client, key?: number): Promise<boolean> =>
-      takeTurn(key, () => run({ plain, hash }, client)),
+    compare: (plain: string, hash: string, client: Client, user?: number): Promise<boolean> =>
+      run({ plain, hash }, user, client),
 
     /** Returns the number of tasks that wait for a thread. */
     waiting: () => limit.pendingCount,

@@ -4,31 +4,23 @@ import { VERSION } from '../version.js'
 import type { SqlFile } from './files.js'
 
 /**
- * Creates or replaces all functions of `files`, unless the database has them already. The files are
- * those of sql/functions and sql/transactions, and each defines the function that it is named after.
+ * Creates or replaces all functions of `files`, unless this was done before. The files are those of
+ * sql/functions and sql/transactions, and each defines the function that it is named after.
  * Functions that a newer release has created stay as they are, and so does a function without a file.
  *
  * The comment of the table `migracion` says where the functions come from: it has the version of the
  * release and the SHA-256 of all files.
  */
 export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Promise<void> {
-  const names = files.map(({ name }) => name.replace('.sql', ''))
   const texts = files.map(({ text }) => text).join('')
   const checksum = createHash('sha256').update(texts).digest('hex')
-
-  const [stored] = await tx<{ comment: string | null; present: number }[]>`
-    select obj_description('migracion'::regclass, 'pg_class') as comment,
-      (
-        select count(distinct proname)::int
-        from pg_proc
-        where proname in ${tx(names)} and pg_function_is_visible(oid)
-      ) as present
+  const [stored] = await tx<{ comment: string | null }[]>`
+    select obj_description('migracion'::regclass, 'pg_class') as comment
   `
   const [, storedVersion = '', storedChecksum] = stored?.comment?.split(' ') ?? []
-  const isSame = storedChecksum === checksum && stored?.present === names.length
   // The versions are compared only if they must be, because that loads collation rules, which takes
   // 12 ms.
-  if (isSame || compareVersions(storedVersion, VERSION) > 0) return
+  if (storedChecksum === checksum || compareVersions(storedVersion, VERSION) > 0) return
 
   // The files are applied in the order of their names, so a `language sql` function may be created
   // before a function that it calls. Without this setting PostgreSQL would refuse to create it.

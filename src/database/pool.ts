@@ -1,277 +1,219 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import type { PendingQuery, Row } from 'postgres'
+import pLimit from 'p-limit'
+import type { PendingQuery, Row, RowList } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
-import { type DatabaseConfig, openDriver, requirePrimary } from './connection.js'
-import { CONNECT_TIMEOUT, connectionLost, createLink, type Host, type Link } from './link.js'
-import { createQueue, type Line } from './queue.js'
-import {
-  ANSWER_TIMEOUT,
-  DatabaseTimeout,
-  isPostgresError,
-  type Sql,
-  StatementNotSent,
-} from './sql.js'
+import { shareFairly } from '../http/limits/fair-share.js'
+import { CONNECT_TIMEOUT, type DatabaseConfig, type Driver, openDriver } from './connection.js'
+import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
 
 /**
  * How long a statement may wait for a connection, in milliseconds. This is long enough for at least one
  * attempt to open a connection.
  */
-const SEND_TIMEOUT = CONNECT_TIMEOUT + 500
-/** How many statements of one key may wait. */
+const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
+/** How many statements of one user may wait. */
 const MAX_WAITING = 64
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
+/** How long after an answer a host counts as serving, although it may refuse connections, in milliseconds. */
+const SERVING = 1000
+/** How long the statements of a replaced driver may take, in seconds. */
+const END_TIMEOUT = 5
+
+/** PostgreSQL's settings for the connections of the pool. */
+const SETTINGS = {
+  // In milliseconds. It is less than the time after which the pool gives a statement up.
+  statement_timeout: 4000,
+  idle_in_transaction_session_timeout: 4000,
+  // The server probes a client that has been silent for this long, in seconds. If the client does not
+  // answer, the server ends the session.
+  tcp_keepalives_idle: 60,
+  // A function in sql/transactions locks rows first and reads afterwards. At this isolation level its
+  // reads see what other transactions committed while it waited for its locks.
+  default_transaction_isolation: 'read committed',
+  // PostgreSQL's planner assumes that reading a page at random costs this many times as much as
+  // reading the next page in sequence. The default of 4 is for hard disks. With this default,
+  // PostgreSQL finds one row of a table with 200 rows by reading them all, also for each foreign
+  // key that it checks.
+  random_page_cost: 1.1,
+} as const
 
 /** The pool of connections to the primary. */
 export interface Pool extends Sql {
   /**
-   * Returns the pool for the statements of `key`. Together they get at most half of the connections,
-   * but at least one. Further ones wait, and the keys with waiting statements take turns. If too many
-   * of one key wait already, a statement rejects with the Failure `busy`.
+   * Returns the pool for the statements of a user. Together they get at most half of the connections,
+   * but at least one. Further ones wait. If too many of them wait already, a statement rejects with
+   * the Failure `busy`.
    */
-  share(key: number): Sql
-  /** Returns how many statements are in flight, and how many wait for a connection. */
+  share(user: number): Sql
+  /** Returns how many statements have a connection or open one, and how many wait. */
   usage(): { running: number; waiting: number }
-  /**
-   * Closes all connections. Statements that are still waiting or come later reject with
-   * StatementNotSent.
-   */
+  /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
   end(): Promise<void>
 }
 
 /**
  * What the pool uses of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler`
- * when the query is awaited for the first time. The driver's own handler sends the query at once
- * over a free connection, and sets `state` to its object for that connection.
+ * when the query is awaited for the first time. `state` is null until the query is sent.
  */
 interface Query extends PendingQuery<Row[]> {
-  handler(query: Query): void
-  reject(error: Error): void
+  strings: TemplateStringsArray
+  args: never[]
+  handler(): void
+  resolve(rows: Row[]): void
+  reject(error: unknown): void
   state: object | null
 }
 
-/** A statement that has no answer yet. */
-interface Statement {
-  readonly query: Query
-  /** The driver's own handler of the query. */
-  readonly send: (query: Query) => void
-  readonly line: Line<Statement>
-  timer: NodeJS.Timeout | undefined
-}
-
 /**
- * Returns the pool, which the caller must end. The pool opens connections one after the other when
- * statements need them, up to DATABASE_POOL_MAX. A connection has one statement in flight at a time.
- * So no statement is queued behind another one that waits for a lock while other connections are free.
+ * Returns the pool, which the caller must end. It is one instance of postgres.js, with a queue of
+ * statements in front of it.
  *
- * A statement is answered or rejected within ANSWER_TIMEOUT, and is never sent twice. If it rejects
- * with StatementNotSent or the Failure `busy`, the server has never received it. If it rejects with a
- * PostgresError that the server itself has sent, the server has refused it. After any other error,
- * which includes a PostgresError from a pooler (see isOfPooler), the server may have executed it.
+ * A statement waits for at most SEND_TIMEOUT to be sent, then for at most ANSWER_TIMEOUT, and is never
+ * sent twice. If it rejects with StatementNotSent or the Failure `busy`, the server has never received
+ * it. If it rejects with a PostgresError that the server itself has sent, the server has refused it.
+ * After any other error, which includes a PostgresError from a pooler (see isOfPooler), the server may
+ * have executed it.
  *
- * The pool may cut a connection while the server still executes its statement. The server notices
- * this only when the statement ends, so it may have more sessions than DATABASE_POOL_MAX for a while.
+ * If a connection is lost, a new instance takes the place of the old one, which ends when its last
+ * statement has been answered. If a statement has no answer in time, the network or the server is
+ * silent, because the server has a shorter time limit. Then all connections of its instance are reset.
  */
 export function openPool(
   config: DatabaseConfig,
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
-  const { DATABASE_POOL_MAX: size, DATABASE_URL } = config
-  const queue = createQueue<Statement>(Math.max(1, Math.floor(size / 2)))
-  /** The statements in flight, each on a connection of its own. */
-  const running: Statement[] = []
-  /** The links of the open connections. */
-  const connections: Link[] = []
-  /** The hosts. The first one is the host for the next connection. */
-  const hosts = [...DATABASE_URL.hosts]
-  /** The link of the last attempt to open a connection. The driver opens all its sockets with it. */
-  let link = newLink()
-  /** The attempt to open a connection that has not ended yet. */
-  let attempt: Promise<void> | undefined
-  /** The error of the last attempt to open a connection. Undefined if that attempt succeeded. */
+  const max = config.DATABASE_POOL_MAX
+  const limit = pLimit(max)
+  const { takeShare, waiting } = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
+  /** The hosts. The first one is the host of the present driver. */
+  const hosts = [...config.DATABASE_URL.hosts]
+  let driver = open()
+  /** Why the last attempt to open a connection has failed. */
   let lastFailure: Error | undefined
-  /** The host of the last connection that was opened. */
-  let primary: Host | undefined
+  let answeredAt = Number.NEGATIVE_INFINITY
+  /** The driver that has answered last. */
+  let answering: Driver | undefined
   let isLost = false
   let isEnded = false
-  const driver = openDriver(config, () => link.open())
 
-  /** Returns the tag for the statements of `key`. */
-  function share(key: number | null): Sql {
-    const tag = (strings: TemplateStringsArray, ...values: never[]) => {
-      const query = driver(strings, ...values) as Query
-      const { handler } = query
-      query.handler = () =>
-        wait({ query, send: handler, line: queue.lineOf(key), timer: undefined })
-      return query
-    }
-    return Object.assign(tag as unknown as Sql, { json: driver.json })
-  }
-
-  function wait(statement: Statement) {
-    const { line } = statement
-    if (isEnded) return refuse(statement, poolEnded())
-    const isBusy = line.key !== null && line.waiting.length >= MAX_WAITING
-    if (isBusy) return refuse(statement, new Failure('busy'))
-    statement.timer = setTimeout(giveUp, SEND_TIMEOUT, statement)
-    line.waiting.push(statement)
-    sendWaiting()
-  }
-
-  /**
-   * Rejects a statement that still waits. If connections can be opened, they are all in use, so the
-   * Failure is `busy`. A statement that was sent gets the rest of ANSWER_TIMEOUT.
-   */
-  function giveUp(statement: Statement) {
-    const { query } = statement
-    if (running.includes(statement)) {
-      const expire = () => query.reject(new DatabaseTimeout())
-      statement.timer = setTimeout(expire, ANSWER_TIMEOUT - SEND_TIMEOUT)
-    } else {
-      refuse(statement, lastFailure ? new StatementNotSent(lastFailure) : new Failure('busy'))
-    }
-  }
-
-  /** Rejects a statement that was not sent. */
-  function refuse({ line, query, timer }: Statement, error: Error) {
-    clearTimeout(timer)
-    line.waiting = line.waiting.filter((each) => each.query !== query)
-    query.reject(error)
-  }
-
-  /** Sends waiting statements over the free connections. Opens a connection if one more is needed. */
-  function sendWaiting() {
-    // The driver uses a connection until its socket has closed. A statement that it sends over a
-    // socket that is closing would be lost.
-    if ([link, ...connections].some(({ isClosing }) => isClosing())) return
-
-    while (running.length < connections.length) {
-      const statement = queue.take()
-      if (!statement) return
-      send(statement)
-    }
-    const mayConnect = !attempt && !isEnded && connections.length < size
-    if (mayConnect && queue.hasNext()) attempt = connect()
-  }
-
-  function send(statement: Statement) {
-    const { query, line } = statement
-    running.push(statement)
-    line.running += 1
-    query.catch(cutAfter).then(() => {
-      clearTimeout(statement.timer)
-      remove(statement, running)
-      line.running -= 1
-      sendWaiting()
-    })
-    statement.send(query)
-
-    /** Cuts the connection of the failed statement. The idle ones may be unusable as well. */
-    function cutAfter(error: unknown) {
-      if (isReusableAfter(error)) return
-      const others = running.filter((each) => each !== statement)
-      const used = others.map((each) => each.query.state)
-      for (const each of connections) {
-        if (!used.includes(each.state)) each.cut()
-      }
-    }
-  }
-
-  function newLink() {
+  function open() {
     const [host] = hosts
     if (!host) throw new Error('DATABASE_URL names no host')
-    const created = createLink(host, DATABASE_URL.tls, () => onClosed(created))
-    return created
+    return openDriver(config, host, {
+      max,
+      // At most one statement is in flight on a connection. Otherwise a statement could wait behind one
+      // that waits for a lock, while other connections are free.
+      max_pipeline: 0,
+      target_session_attrs: 'primary',
+      // PgBouncer refuses the settings, and in transaction mode it may not support prepared statements.
+      // One variable turns off both.
+      ...(config.DATABASE_PREPARE === 'true' && { connection: SETTINGS }),
+    })
   }
 
-  /**
-   * Rejects the statement that was sent over the closed link. If the driver has sent it after the
-   * loss and before the close, the driver itself never rejects it.
-   */
-  function onClosed(closed: Link) {
-    remove(closed, connections)
-    for (const { query } of running) {
-      if (query.state === closed.state) query.reject(connectionLost())
+  /** Returns the tag for the statements of a user, or of nobody. */
+  function share(user: number | null): Sql {
+    const tag = (strings: TemplateStringsArray, ...values: never[]) => {
+      const query = driver.sql(strings, ...values) as Query
+      query.handler = () => execute(query, user).then(query.resolve, query.reject)
+      return query
     }
-    // The driver notices the close in a later listener of the same event.
-    queueMicrotask(sendWaiting)
+    return Object.assign(tag as unknown as Sql, { json: driver.sql.json })
   }
 
-  /** Opens one connection, with a statement of the pool's own. Waits for a moment if this fails. */
-  async function connect() {
-    link = newLink()
-    try {
-      link.state = await requirePrimary(driver)
-      link.keep()
-      onConnected()
-    } catch (error) {
-      link.cut()
-      onFailure(error as Error)
+  async function execute(query: Query, user: number | null) {
+    const sendBy = performance.now() + SEND_TIMEOUT
+    const takeTurn = () => limit(send, query, sendBy)
+    return user === null ? takeTurn() : takeShare(user, takeTurn)
+  }
+
+  /** Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`. */
+  async function send(query: Query, sendBy: number) {
+    while (performance.now() < sendBy && !isEnded) {
+      const rows = await trySend(query)
+      if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    attempt = undefined
-    sendWaiting()
+    throw notSent()
   }
 
-  function onConnected() {
-    const { host } = link
-    connections.push(link)
-    lastFailure = undefined
-    const isOther = primary !== undefined && primary !== host
-    if (isLost || isOther) log.info(host, 'the database serves again')
-    isLost = false
-    primary = host
-  }
-
-  function onFailure(error: Error) {
-    lastFailure = error
-    hosts.push(...hosts.splice(0, 1))
-    // Otherwise a connection that is open, or another host, may still serve.
-    const isHopeless = connections.length === 0 && hosts.length === 1 && isLasting(error)
-    if (isHopeless) {
-      for (const statement of queue.waiting()) refuse(statement, new StatementNotSent(error))
+  /** Returns the rows of a statement, or undefined if no connection could be opened for it. */
+  async function trySend({ strings, args }: Query) {
+    const used = driver
+    const sent = used.sql(strings, ...args) as Query
+    try {
+      const rows = await inTime(sent)
+      onAnswer(used)
+      return completeRows(rows)
+    } catch (error) {
+      if (error instanceof DatabaseTimeout) used.cut()
+      if (sent.state === null) return onUnsent(used, error as Error)
+      if (isUsableAfter(error)) onAnswer(used)
+      else replace(used)
+      throw error
     }
-    if (isLost || !primary || connections.length > 0) return
-    isLost = true
-    log.error({ ...link.host, err: error }, 'the database is lost')
   }
 
-  async function end() {
-    isEnded = true
-    for (const statement of queue.waiting()) refuse(statement, poolEnded())
-    await attempt
-    await driver.end({ timeout: 1 })
-    for (const { cut } of connections) cut()
+  function onAnswer(used: Driver) {
+    const isOther = answering !== undefined && answering.host !== used.host
+    if (isLost || isOther) log.info(used.host, 'the database serves again')
+    isLost = false
+    answering = used
+    answeredAt = performance.now()
+  }
+
+  function onUnsent(used: Driver, error: Error) {
+    lastFailure = error
+    if (hosts.length === 1 || isServing() || used !== driver) return
+    hosts.push(...hosts.splice(0, 1))
+    replace(used)
+  }
+
+  const isServing = () => performance.now() - answeredAt < SERVING
+
+  /** Lets a new driver take the place of `used`, which ends when its statements have been answered. */
+  function replace(used: Driver) {
+    if (used !== driver || isEnded) return
+    driver = open()
+    void used.sql.end({ timeout: END_TIMEOUT }).then(used.cut)
+  }
+
+  /** Returns the error for a statement that could not be sent. */
+  function notSent() {
+    if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
+    if (!lastFailure || isServing()) return new Failure('busy')
+    if (!isLost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
+    isLost = true
+    return new StatementNotSent(lastFailure)
   }
 
   return Object.assign(share(null), {
     share,
-    usage: () => ({ running: running.length, waiting: queue.waiting().length }),
-    end,
+    usage: () => ({ running: limit.activeCount, waiting: limit.pendingCount + waiting() }),
+    async end() {
+      isEnded = true
+      await driver.sql.end({ timeout: 1 })
+      driver.cut()
+    },
   })
 }
 
-/**
- * Returns whether the server refuses connections for a reason that does not pass by itself, such as an
- * unknown database. Too many connections (53) and a server that starts or stops (57P) pass.
- */
-const isLasting = (error: unknown) => isPostgresError(error) && !/^(53|57P)/.test(error.code)
+/** Returns whether the session of a statement can be used again after this error. */
+const isUsableAfter = (error: unknown) => isPostgresError(error) && error.code !== READ_ONLY
 
-/** Removes the element from the array, if the array contains it. */
-function remove<T>(element: T, array: T[]) {
-  const index = array.indexOf(element)
-  if (index >= 0) array.splice(index, 1)
-}
-
-const poolEnded = () => new StatementNotSent(new Error('the pool has ended'))
+/** The SQLSTATE of a write in a session that is read-only, and of require_primary on a standby. */
+const READ_ONLY = '25006'
 
 /**
- * Returns whether the connection can be used again after this error. With postgres.js 3.4.9 it
- * cannot if the server sent rows before the error: the driver does not reset its row counter, so
- * the next result begins with empty entries.
+ * Returns the rows of a result. Throws an error if the statement was lost.
  *
- * The server sends no rows before it reports a violated constraint (class 23) or an error that our own
- * functions raise (LL401, LL403, LL412), because every write is one call of a function that returns one value.
+ * postgres.js 3.4.9 may resolve a statement that it has sent on a connection while that connection was
+ * failing: the result then has no command. After a statement that has failed partway through its rows,
+ * it puts empty entries before the rows of the next result.
  */
-const isReusableAfter = (error: unknown) => isPostgresError(error) && /^(23|LL)/.test(error.code)
+function completeRows(rows: RowList<Row[]>) {
+  if (!rows.command) throw new Error('the connection to the database was lost')
+  return rows.length > rows.count ? rows.slice(rows.length - rows.count) : rows
+}

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
+import { inTime } from './sql.js'
 
 /**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
@@ -10,7 +10,7 @@ import { ANSWER_TIMEOUT, DatabaseTimeout } from './sql.js'
  *
  * `find` is called after the look-ups that it answers. So each answer contains everything that was
  * committed before its look-up. If `find` rejects, all of its look-ups reject with the same error.
- * If there is no answer ANSWER_TIMEOUT after the first of these look-ups, all of them reject with a
+ * If there is no answer in time after the first of these look-ups, all of them reject with a
  * DatabaseTimeout.
  */
 export function shareLookups<Lookup extends object, Found>(
@@ -42,13 +42,4 @@ export function shareLookups<Lookup extends object, Found>(
     const answers = await next
     return answers.get(key)
   }
-}
-
-/** Returns what `answer` resolves to. Throws a DatabaseTimeout after ANSWER_TIMEOUT. */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseTimeout()), ANSWER_TIMEOUT)
-  })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }

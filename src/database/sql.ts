@@ -1,10 +1,8 @@
 import type { Parameter, PostgresError, Sql as PostgresSql } from 'postgres'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
 
-/**
- * How long a statement may take until its answer, in milliseconds. Its wait for a connection is included.
- */
-export const ANSWER_TIMEOUT = 4500
+/** How long the answer to a statement may take, in milliseconds. */
+const ANSWER_TIMEOUT = 4500
 
 /** The interface of postgres.js. It offers transactions and scripts, which the pool does not. */
 export type DriverSql = PostgresSql
@@ -31,6 +29,15 @@ export interface Sql {
 /** Thrown if a statement has no answer in time. If it was sent, the server may have executed it. */
 export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
+}
+
+/** Returns what `answer` resolves to. Throws a DatabaseTimeout after ANSWER_TIMEOUT. */
+export async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DatabaseTimeout()), ANSWER_TIMEOUT)
+  })
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
 
 /** Thrown if a statement could not be sent. The server has never received it. */

@@ -1,0 +1,33 @@
+import { LRUCache } from 'lru-cache'
+import pLimit, { type LimitFunction } from 'p-limit'
+import { Failure } from '../answers/failures.js'
+
+/** The number of users whose shares are kept. The share that was not used for the longest time goes first. */
+const USERS = 10_000
+
+/**
+ * Returns a function that calls `task` for a user. At most `concurrency` tasks of one user are in
+ * progress at a time. Further ones wait, in the order of the calls. If `maxWaiting` tasks of the user
+ * wait already, the function throws the Failure `busy`.
+ *
+ * The tasks take what is scarce from a queue that all users share. So each user has at most
+ * `concurrency` tasks in that queue, and the users take turns in it.
+ */
+export function shareFairly(concurrency: number, maxWaiting: number) {
+  const shares = new LRUCache<number, LimitFunction>({ max: USERS })
+
+  async function takeShare<T>(user: number, task: () => Promise<T>): Promise<T> {
+    const share = shares.get(user) ?? pLimit(concurrency)
+    shares.set(user, share)
+    if (share.pendingCount >= maxWaiting) throw new Failure('busy')
+    return share(task)
+  }
+
+  /** Returns the number of tasks that wait for their user's other tasks. */
+  function waiting() {
+    const counts = [...shares.values()].map(({ pendingCount }) => pendingCount)
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  return { takeShare, waiting }
+}
