@@ -21,7 +21,6 @@ import { limitLoad } from './http/limits/load.js'
 import { limitPipelining } from './http/limits/pipelining.js'
 import healthRoutes from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
-import { declareFields } from './http/request.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
@@ -129,7 +128,6 @@ export async function buildApp(
   app.decorate('passwords', passwords)
 
   keepIdleConnections(app)
-  declareFields(app)
   validateRequests(app)
   answerFailures(app)
   logRequests(app)

@@ -23,7 +23,7 @@ it('renders the message of the Failure, else of the route, else the default mess
 
 it('renders the first message of the route for a Failure without a message', () => {
   const conflict = new Failure('conflict')
-  const withTexts = { conflict: statusFailure(500, ['uno', 'otro']) }
+  const withTexts = { conflict: statusFailure(500, 'uno', 'otro') }
   expect(renderFailure(conflict, withTexts)).toEqual({
     status: 500,
     body: { statusCode: 500, message: 'uno' },

@@ -7,7 +7,6 @@ import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { startImageHost } from '../src/dev/imagenes.js'
 import { AUDIT_LEVEL, logOptions, logRequests } from '../src/http/observation/log.js'
-import { declareFields } from '../src/http/request.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
@@ -207,7 +206,6 @@ describe('the log', () => {
     }
     const logController = new LogController({ disableRequestLogging: true })
     const app = Fastify({ logger: logOptions('audit', stream), logController })
-    declareFields(app)
     logRequests(app)
     app.get('/usual', async () => 'ok')
     app.get('/refused', async (request) => {

@@ -10,7 +10,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
     config: {
       access: 'administrador',
       failures: {
-        invalid: statusFailure(400, [SIN_ENTIDAD]),
+        invalid: statusFailure(400, SIN_ENTIDAD),
       },
     },
     schema: {

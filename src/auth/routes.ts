@@ -78,8 +78,8 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
     config: {
       access: 'public',
       failures: {
-        invalid: statusFailure(400, [SIN_CREDENCIALES]),
-        unauthenticated: statusFailure(401, [SIN_USUARIO, INCORRECTOS]),
+        invalid: statusFailure(400, SIN_CREDENCIALES),
+        unauthenticated: statusFailure(401, SIN_USUARIO, INCORRECTOS),
         tooMany: statusFailure(429, DEMASIADOS),
         unavailable: statusFailure(
           503,
@@ -130,8 +130,8 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
       access: 'session',
       target: ({ caller }) => caller.id,
       failures: {
-        invalid: statusFailure(400, [MISMA]),
-        unauthenticated: statusFailure(401, [...USUAL.unauthenticated.texts, INCORRECTOS]),
+        invalid: statusFailure(400, MISMA),
+        unauthenticated: statusFailure(401, ...USUAL.unauthenticated.texts, INCORRECTOS),
         tooMany: statusFailure(429, DEMASIADOS),
       },
     },

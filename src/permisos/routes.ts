@@ -68,7 +68,7 @@ const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: {
-        invalid: statusFailure(400, [DESCONOCIDO]),
+        invalid: statusFailure(400, DESCONOCIDO),
         conflict: statusFailure(409, YA_TIENE),
       },
     },
@@ -88,7 +88,7 @@ const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
-        invalid: statusFailure(400, [DESCONOCIDO]),
+        invalid: statusFailure(400, DESCONOCIDO),
         notFound: statusFailure(404, 'Permiso no encontrado'),
         conflict: statusFailure(409, YA_TIENE),
       },

@@ -87,7 +87,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       failures: {
-        conflict: statusFailure(500, CONFLICTOS),
+        conflict: statusFailure(500, ...CONFLICTOS),
         upload: statusFailure(500, 'No se pudo subir la imagen'),
         tooLarge: statusFailure(500, 'La imagen es demasiado grande'),
       },
@@ -114,7 +114,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
       failures: {
-        conflict: statusFailure(500, CONFLICTOS),
+        conflict: statusFailure(500, ...CONFLICTOS),
         upload: statusFailure(500, NO_ACTUALIZADO),
         tooLarge: statusFailure(500, NO_ACTUALIZADO),
         unexpected: statusFailure(500, NO_ACTUALIZADO),

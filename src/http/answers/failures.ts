@@ -1,7 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-
-/** The shapes of a body (contract, section 7): A with `statusCode`, B with `success`. */
-type Shape = 'status' | 'success'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
  * The answer to a kind of failure. A Failure without a text of its own is answered with the first of
@@ -9,24 +6,19 @@ type Shape = 'status' | 'success'
  */
 export interface FailureAnswer {
   status: number
-  shape: Shape
+  /** The shape of the body (contract, section 7): A has `statusCode`, B has `success`. */
+  shape: 'status' | 'success'
   texts: string[]
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
-export function statusFailure(
-  status: number,
-  texts: string | readonly string[] = [],
-): FailureAnswer {
-  return { status, shape: 'status', texts: [texts].flat() }
+export function statusFailure(status: number, ...texts: string[]): FailureAnswer {
+  return { status, shape: 'status', texts }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
-export function successFailure(
-  status: number,
-  texts: string | readonly string[] = [],
-): FailureAnswer {
-  return { status, shape: 'success', texts: [texts].flat() }
+export function successFailure(status: number, ...texts: string[]): FailureAnswer {
+  return { status, shape: 'success', texts }
 }
 
 /**
@@ -80,6 +72,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     failures?: FailureAnswers
   }
+  interface FastifyRequest {
+    /** The Failure of the request, if it has failed. */
+    failure?: Failure
+  }
 }
 
 /**
@@ -94,6 +90,9 @@ export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
   const head = shape === 'status' ? { statusCode: status } : { success: false }
   return { status, body: { ...head, message } }
 }
+
+/** The content type of every failure. */
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** How long a client that was refused with `busy` should wait before it tries again, in seconds. */
 const RETRY_AFTER = 5
@@ -123,13 +122,7 @@ function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyRe
   // Fastify would serialize an object by the schema that the route has for this status, and that is
   // the schema of its success.
   const json = JSON.stringify(body)
-  return reply.code(status).type('application/json; charset=utf-8').send(json)
-}
-
-/** The properties that the errors of Fastify and its plugins have. Any other error may lack them. */
-interface FrameworkError {
-  code?: string
-  statusCode?: number
+  return reply.code(status).type(JSON_TYPE).send(json)
 }
 
 /**
@@ -138,7 +131,8 @@ interface FrameworkError {
  */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  const { code = '', statusCode = 500 } = error as FrameworkError
+  // Errors of Fastify and its plugins have these properties. Any other error may lack them.
+  const { code, statusCode = 500 } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
   if (statusCode < 500) return new Failure('unreadable')
   return new Failure('unexpected', undefined, { cause: error })

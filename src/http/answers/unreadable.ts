@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, renderFailure } from './failures.js'
+import { Failure, JSON_TYPE, renderFailure } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */
@@ -54,26 +54,22 @@ export function refuseConnection(
     reason: error.code,
   }
   app.log.info(line, 'request')
-  connection.end(renderAnswer(status, reqId))
-  setTimeout(() => connection.destroy(), LINGER).unref()
-}
 
-/** Returns a complete HTTP answer with status line, headers and body, as text. */
-function renderAnswer(status: number, id: string) {
   const body = JSON.stringify({ ...unreadable().body, statusCode: status })
-  const headers = {
+  // A request that has not been read to its end gets this answer instead of its own.
+  response?.detachSocket(connection)
+  const refusal = new ServerResponse(new IncomingMessage(connection))
+  refusal.assignSocket(connection)
+  refusal.shouldKeepAlive = false
+  refusal.writeHead(status, {
     ...API_HEADERS,
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(body),
-    'x-request-id': id,
-    date: new Date().toUTCString(),
-    connection: 'close',
-  }
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
-  for (const [name, value] of Object.entries(headers)) {
-    lines.push(`${name}: ${value}`)
-  }
-  return [...lines, '', body].join('\r\n')
+    'x-request-id': reqId,
+  })
+  refusal.end(body)
+  connection.end()
+  setTimeout(() => connection.destroy(), LINGER).unref()
 }
 
 const unreadable = () => renderFailure(new Failure('unreadable'))

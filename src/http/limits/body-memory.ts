@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** How many bytes of the request's body are counted. */
+    bodyBytes?: number
+  }
+}
+
 /** Returns the id of the user who has sent a request, or undefined if it needs no session. */
 export type UserOf = (request: FastifyRequest) => number | undefined
 
@@ -15,7 +22,7 @@ export function bodyMemory(maxBytes: number, userOf: UserOf) {
 
   return (request: FastifyRequest, bytes: number) => {
     const user = userOf(request)
-    const more = bytes - request.bodyBytes
+    const more = bytes - (request.bodyBytes ?? 0)
     const bytesOfUser = (bytesByUser.get(user) ?? 0) + more
     const isTooMuch = bytesOfAll + more > maxBytes || bytesOfUser > maxBytes / 2
     if (isTooMuch) throw new Failure('busy')

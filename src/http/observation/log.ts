@@ -37,31 +37,33 @@ export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   }
 }
 
-/** An error with the additional properties that an error of the database has. */
-type DatabaseError = Error & {
-  code?: string
-  constraint_name?: string
-}
-
-type LoggedError = {
-  type: string
-  message: string
-  stack: string
-  cause?: LoggedError
-}
+/** What every logged error has. */
+type LoggedError = Record<'type' | 'message' | 'stack', string>
 
 /** Returns what is logged of an error. A value that is not an error has none of the properties. */
 function serializeError(error: unknown): LoggedError {
   // Anything can be thrown, even null.
-  const thrown: DatabaseError = Object(error)
-  const { name, message, stack = '', cause, code, constraint_name } = thrown
-  const logged = { type: name, message, code, constraint: constraint_name, stack }
-  return cause ? { ...logged, cause: serializeError(cause) } : logged
+  const { name, message, stack = '', code, constraint_name, cause } = Object(error)
+  const logged = {
+    type: name,
+    message,
+    code,
+    constraint: constraint_name,
+    stack,
+    cause: cause && serializeError(cause),
+  }
+  return logged
 }
 
 declare module 'fastify' {
   interface FastifyBaseLogger {
     audit: FastifyLogFn
+  }
+  interface FastifyRequest {
+    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
+    clientIp: string
+    /** What the request's line has instead of, and besides, the usual. */
+    logAs?: LoggedAs
   }
 }
 
