@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance } from 'fastify'
 
 /**
  * The answer to a kind of failure. A Failure without a text of its own is answered with the first of
@@ -100,29 +100,26 @@ const RETRY_AFTER = 5
 /** Answers every Failure of the application as its route declares it in `config.failures`. */
 export function answerFailures(app: FastifyInstance) {
   app.setErrorHandler((error, request, reply) => {
-    return sendFailure(toFailure(error), request, reply)
+    const failure = toFailure(error)
+    const { code, cause } = failure
+    const declared = request.routeOptions.config?.failures
+    const { status, body } = renderFailure(failure, declared)
+    request.failure = failure
+
+    const details = { err: cause }
+    if (code === 'unexpected') {
+      request.log.error(details, 'unexpected failure')
+    } else if (cause) {
+      request.log.warn(details, code)
+    }
+
+    if (status === 401) reply.header('www-authenticate', 'Bearer')
+    if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
+    // Fastify would serialize an object by the schema that the route has for this status, and that is
+    // the schema of its success.
+    const json = JSON.stringify(body)
+    return reply.code(status).type(JSON_TYPE).send(json)
   })
-}
-
-function sendFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply) {
-  const { code, cause } = failure
-  const declared = request.routeOptions.config?.failures
-  const { status, body } = renderFailure(failure, declared)
-  request.failure = failure
-
-  const details = { err: cause }
-  if (code === 'unexpected') {
-    request.log.error(details, 'unexpected failure')
-  } else if (cause) {
-    request.log.warn(details, code)
-  }
-
-  if (status === 401) reply.header('www-authenticate', 'Bearer')
-  if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
-  // Fastify would serialize an object by the schema that the route has for this status, and that is
-  // the schema of its success.
-  const json = JSON.stringify(body)
-  return reply.code(status).type(JSON_TYPE).send(json)
 }
 
 /**

@@ -18,18 +18,18 @@ export function violatedConstraint(constraints: readonly Constraint[], value: un
   return constraints.find((constraint) => !constraint.isSatisfied(value))
 }
 
-/** A field that is null counts as missing. */
-export const required: Constraint = {
+/** Returns the constraint that a field is present. Its value must not be one of `missing`. */
+const isNoneOf = (...missing: unknown[]): Constraint => ({
   name: 'missing',
   message: 'El campo %s es obligatorio',
-  isSatisfied: (value) => value !== undefined && value !== null,
-}
+  isSatisfied: (value) => !missing.includes(value),
+})
+
+/** A field that is null counts as missing. */
+export const required = isNoneOf(undefined, null)
 
 /** Like `required`, but an empty text counts as missing, too. */
-export const requiredAndNotEmpty: Constraint = {
-  ...required,
-  isSatisfied: (value) => required.isSatisfied(value) && value !== '',
-}
+export const requiredAndNotEmpty = isNoneOf(undefined, null, '')
 
 /** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {

@@ -116,13 +116,13 @@ export function Text(options: TextOptions = {}) {
 
 const PAGE_WIRE = { type: 'integer', minimum: 1, default: 1, description: 'Página' }
 
-/** No list has so many pages, so handlers get this number for every greater one. */
-const MAX_PAGE = MAX_ID
-
-/** The query parameter `page`: a whole number of at least 1 (contract, section 8). */
+/**
+ * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has MAX_ID pages, so
+ * handlers get MAX_ID for every greater number.
+ */
 export const PageNumber = Type.Optional(
   field(PAGE_WIRE, [requiredAndNotEmpty, isPage], {
-    decode: (value) => Math.min(Number(value), MAX_PAGE),
+    decode: (value) => Math.min(Number(value), MAX_ID),
   }),
 )
 
