@@ -12,7 +12,7 @@ import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import headers from './http/answers/headers.js'
-import { answerOddRequests, refuseConnection, refusePath } from './http/answers/unreadable.js'
+import { answerOddRequests, refuseConnection, routeWithoutPath } from './http/answers/unreadable.js'
 import docs from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
@@ -61,8 +61,8 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host` and an unknown path; load.ts refuses requests while the
- *   event loop is late; access/guard.ts verifies the token, finds the session and checks the
+ *   refuses a request without `Host` or with a path that cannot be decoded, and an unknown path; load.ts
+ *   refuses requests while the event loop is late; access/guard.ts verifies the token, finds the session and checks the
  *   permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
@@ -112,7 +112,9 @@ export async function buildApp(
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    frameworkErrors: refusePath,
+    frameworkErrors: (_error, request, reply) => {
+      routeWithoutPath(app, request, reply)
+    },
     clientErrorHandler: (error, connection) => {
       refuseConnection(app, error, connection)
     },

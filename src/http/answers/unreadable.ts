@@ -55,7 +55,8 @@ export function refuseConnection(
   }
   app.log.info(line, 'request')
 
-  const body = JSON.stringify({ ...unreadable().body, statusCode: status })
+  const { message } = renderFailure(new Failure('unreadable')).body
+  const body = JSON.stringify({ statusCode: status, message })
   // A request that has not been read to its end gets this answer instead of its own.
   response?.detachSocket(connection)
   const refusal = new ServerResponse(new IncomingMessage(connection))
@@ -72,35 +73,33 @@ export function refuseConnection(
   setTimeout(() => connection.destroy(), LINGER).unref()
 }
 
-const unreadable = () => renderFailure(new Failure('unreadable'))
-
 /**
- * Answers with the Failure `unreadable` when the path of a request cannot be decoded. Fastify runs no
- * hooks for such a request, so this function adds the headers and logs the request. Used as Fastify's
- * option `frameworkErrors`.
+ * Gives a request whose path cannot be decoded back to the router, with an empty path. Otherwise Fastify
+ * would run no hooks for it. Used as Fastify's option `frameworkErrors`.
  */
-export function refusePath(_error: Error, request: FastifyRequest, reply: FastifyReply) {
-  const { status, body } = unreadable()
-  const { method, ip } = request
-  request.log.info({ method, status, ip }, 'request')
-  reply.headers({ ...API_HEADERS, 'x-request-id': request.id })
-  reply.code(status).send(body)
+export function routeWithoutPath(
+  app: FastifyInstance,
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+) {
+  raw.url = ''
+  app.routing(raw, reply.raw)
 }
 
 /**
- * Refuses a request for an unknown path before its body is read. Lets Fastify answer two kinds of request
- * that Node itself would refuse with an empty answer: an HTTP/1.1 request without a `Host` header fails
- * with the Failure `unreadable`, and a request with an unknown `Expect` header is answered as if it did
- * not have the header.
+ * Refuses a request for an unknown path before its body is read, and one whose path cannot be decoded. Lets
+ * Fastify answer two kinds of request that Node itself would refuse with an empty answer: an HTTP/1.1 request
+ * without a `Host` header fails with the Failure `unreadable`, and a request with an unknown `Expect` header
+ * is answered as if it did not have the header.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
-    const needsHost = raw.httpVersion === '1.1'
-    const hasHost = raw.headers.host !== undefined
-    if (needsHost && !hasHost) throw new Failure('unreadable')
+    const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
+    const lacksPath = raw.url === ''
+    if (lacksHost || lacksPath) throw new Failure('unreadable')
     if (is404) throw new Failure('notFound')
     done()
   })

@@ -1,4 +1,10 @@
-import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import {
+  type SchemaOptions,
+  type Static,
+  type TObject,
+  type TSchema,
+  Type,
+} from '@sinclair/typebox'
 import {
   type Constraint,
   isBoolean,
@@ -87,15 +93,13 @@ export const Omissible = <T extends TSchema>(schema: T) =>
 export const Bool = (description?: string) =>
   field<boolean>({ type: 'boolean', description }, [required, isBoolean])
 
-interface TextOptions {
+interface TextOptions extends SchemaOptions {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
   /** Whether an empty text and a text of only white space are accepted. */
   blank?: boolean
   /** Whether invisible characters and white space at either end are refused. */
   visible?: boolean
-  description?: string
-  examples?: string[]
   messages?: Messages
 }
 
