@@ -49,9 +49,9 @@ export const Confirmation = <T extends string>(message: T) =>
 
 /** The answer to every deletion. */
 export const DELETED = {
-  success: true as const,
-  message: 'Eliminado correctamente' as const,
-}
+  success: true,
+  message: 'Eliminado correctamente',
+} as const
 
 /** The schema of DELETED. */
 export const Deleted = Confirmation(DELETED.message)
