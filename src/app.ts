@@ -61,9 +61,9 @@ const ABOUT = {
  *
  * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host` or with a path that cannot be decoded, and an unknown path; load.ts
- *   refuses requests while the event loop is late; access/guard.ts verifies the token, finds the session and checks the
- *   permission; the login route limits the attempts of each client.
+ *   refuses a request without `Host` or with a path that cannot be decoded, and an unknown path;
+ *   load.ts refuses requests while the event loop is late; access/guard.ts verifies the token, finds
+ *   the session and checks the permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.

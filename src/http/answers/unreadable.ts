@@ -87,10 +87,10 @@ export function routeWithoutPath(
 }
 
 /**
- * Refuses a request for an unknown path before its body is read, and one whose path cannot be decoded. Lets
- * Fastify answer two kinds of request that Node itself would refuse with an empty answer: an HTTP/1.1 request
- * without a `Host` header fails with the Failure `unreadable`, and a request with an unknown `Expect` header
- * is answered as if it did not have the header.
+ * Refuses a request for an unknown path, or for one that cannot be decoded, before its body is read.
+ * Lets Fastify answer two kinds of request that Node itself would refuse with an empty answer: an
+ * HTTP/1.1 request without a `Host` header fails with the Failure `unreadable`, and a request with an
+ * unknown `Expect` header is answered as if it did not have the header.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

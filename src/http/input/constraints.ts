@@ -18,11 +18,11 @@ export function violatedConstraint(constraints: readonly Constraint[], value: un
   return constraints.find((constraint) => !constraint.isSatisfied(value))
 }
 
-/** Returns the constraint that a field is present. Its value must not be one of `missing`. */
-const isNoneOf = (...missing: unknown[]): Constraint => ({
+/** Returns the constraint `missing`. A field violates it if its value is one of these. */
+const isNoneOf = (...values: unknown[]): Constraint => ({
   name: 'missing',
   message: 'El campo %s es obligatorio',
-  isSatisfied: (value) => !missing.includes(value),
+  isSatisfied: (value) => !values.includes(value),
 })
 
 /** A field that is null counts as missing. */

@@ -121,8 +121,8 @@ export function Text(options: TextOptions = {}) {
 const PAGE_WIRE = { type: 'integer', minimum: 1, default: 1, description: 'Página' }
 
 /**
- * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has MAX_ID pages, so
- * handlers get MAX_ID for every greater number.
+ * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has MAX_ID
+ * pages, so handlers get MAX_ID for every greater number.
  */
 export const PageNumber = Type.Optional(
   field(PAGE_WIRE, [requiredAndNotEmpty, isPage], {
