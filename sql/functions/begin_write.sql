@@ -49,9 +49,10 @@ begin
   select
     "idPerfil",
     p_actor || jsonb_build_object(
-      'nombre', "strNombreUsuario",
+      'idUsuario', id,
+      'strNombreUsuario', "strNombreUsuario",
       'idPerfil', "idPerfil",
-      'perfil', (select "strNombrePerfil" from perfil where perfil.id = "idPerfil")
+      'strNombrePerfil', (select "strNombrePerfil" from perfil where perfil.id = "idPerfil")
     )
   into v_propio, v_quien
   from usuario

@@ -33,29 +33,18 @@ create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Returns who makes the changes of this transaction, in the columns of the audit. The setting
--- `llavero.actor` says so, which begin_write sets for the rest of the transaction.
-create function audited_actor()
-returns table (
-  "idUsuario" integer,
-  "strNombreUsuario" text,
-  "idPerfil" integer,
-  "strNombrePerfil" text,
-  ip text,
-  "idPeticion" text
-)
+-- Returns a row of the audit that has only the columns about who makes the changes of this transaction.
+-- begin_write sets `llavero.actor` to these columns as JSON, for the rest of the transaction.
+create function audited_actor() returns auditoria
 language plpgsql stable
 as $$
 declare
   v_actor jsonb := nullif(current_setting('llavero.actor', true), '');
 begin
-  return query select
-    (v_actor ->> 'id')::integer,
-    coalesce(v_actor ->> 'nombre', session_user),
-    (v_actor ->> 'idPerfil')::integer,
-    v_actor ->> 'perfil',
-    v_actor ->> 'ip',
-    v_actor ->> 'idPeticion';
+  return jsonb_populate_record(
+    null::auditoria,
+    coalesce(v_actor, jsonb_build_object('strNombreUsuario', session_user))
+  );
 end
 $$;
 
@@ -70,6 +59,8 @@ create function audit(
 ) returns void
 language plpgsql
 as $$
+declare
+  v_actor auditoria := audited_actor();
 begin
   insert into auditoria (
     "idUsuario",
@@ -85,8 +76,20 @@ begin
     antes,
     despues
   )
-  select actor.*, p_accion, p_entidad, p_id, p_nombre, p_antes, p_despues
-  from audited_actor() as actor;
+  values (
+    v_actor."idUsuario",
+    v_actor."strNombreUsuario",
+    v_actor."idPerfil",
+    v_actor."strNombrePerfil",
+    v_actor.ip,
+    v_actor."idPeticion",
+    p_accion,
+    p_entidad,
+    p_id,
+    p_nombre,
+    p_antes,
+    p_despues
+  );
 end
 $$;
 
@@ -184,9 +187,13 @@ $$;
 -- Records the permission records that a statement has inserted, updated or deleted, with one row of the
 -- audit for each profile. Takes the records before and after the statement. Null counts as none. One
 -- statement adds all rows, because a module may have records in tens of thousands of profiles.
+--
+-- The arrays mostly have one element. For so few, PostgreSQL would plan the statement anew at each call.
 create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
-language plpgsql
+language plpgsql set plan_cache_mode = force_generic_plan
 as $$
+declare
+  v_actor auditoria := audited_actor();
 begin
   insert into auditoria (
     "idUsuario",
@@ -203,21 +210,26 @@ begin
     despues
   )
   select
-    actor.*,
+    v_actor."idUsuario",
+    v_actor."strNombreUsuario",
+    v_actor."idPerfil",
+    v_actor."strNombrePerfil",
+    v_actor.ip,
+    v_actor."idPeticion",
     case
-      when antes is null then 'insert'
-      when despues is null then 'delete'
+      when cambio.antes is null then 'insert'
+      when cambio.despues is null then 'delete'
       else 'update'
     end,
     'permisos',
     id_perfil,
-    coalesce(perfil."strNombrePerfil", audited_name('perfil', id_perfil)),
-    antes,
-    despues
-  from audited_permisos(p_antes, p_despues)
-  cross join audited_actor() as actor
-  left join perfil on perfil.id = id_perfil
-  order by id_perfil;
+    coalesce(
+      (select "strNombrePerfil" from perfil where perfil.id = id_perfil),
+      audited_name('perfil', id_perfil)
+    ),
+    cambio.antes,
+    cambio.despues
+  from audited_permisos(p_antes, p_despues) as cambio;
 end
 $$;
 
@@ -230,38 +242,31 @@ language plpgsql stable
 as $$
 begin
   return query
-  with registro as (
-    select true as es_anterior, * from unnest(p_antes)
-    union all
-    select false, * from unnest(p_despues)
-  ),
-  nombrado as materialized (
-    select
-      usado.id,
-      coalesce("strNombreModulo", audited_name('modulo', usado.id)) as nombre
-    from (select distinct "idModulo" as id from registro) as usado
-    left join modulo on modulo.id = usado.id
-  )
   select
     "idPerfil",
-    case when bool_or(es_anterior) then json_build_object(
-      'permisos', json_agg(contenido order by "idModulo") filter (where es_anterior)
-    )::jsonb end,
-    case when bool_or(not es_anterior) then json_build_object(
-      'permisos', json_agg(contenido order by "idModulo") filter (where not es_anterior)
-    )::jsonb end
-  from registro
-  join nombrado on nombrado.id = "idModulo"
-  cross join lateral json_build_object(
-    'id', registro.id,
-    'idModulo', "idModulo",
-    'nombreModulo', nombre,
-    'bitAgregar', "bitAgregar",
-    'bitEditar', "bitEditar",
-    'bitConsulta', "bitConsulta",
-    'bitEliminar', "bitEliminar",
-    'bitDetalle', "bitDetalle"
-  ) as contenido
+    case when bool_or(es_anterior) then jsonb_build_object(
+      'permisos', jsonb_agg(contenido order by "idModulo") filter (where es_anterior)
+    ) end,
+    case when bool_or(not es_anterior) then jsonb_build_object(
+      'permisos', jsonb_agg(contenido order by "idModulo") filter (where not es_anterior)
+    ) end
+  from (
+    select
+      es_anterior,
+      "idPerfil",
+      "idModulo",
+      to_jsonb(registro) - '{idPerfil,es_anterior}'::text[] || jsonb_build_object(
+        'nombreModulo', coalesce(
+          (select "strNombreModulo" from modulo where modulo.id = "idModulo"),
+          audited_name('modulo', "idModulo")
+        )
+      ) as contenido
+    from (
+      select true as es_anterior, * from unnest(p_antes)
+      union all
+      select false, * from unnest(p_despues)
+    ) as registro
+  ) as nombrado
   group by "idPerfil";
 end
 $$;
@@ -307,24 +312,21 @@ begin
 end
 $$;
 
--- A record that moves to another profile is deleted from its old one first. So whoever applies the rows in
--- their order has it afterwards.
+-- If a record moves to another profile, the records are deleted first and then inserted. So whoever
+-- applies the rows in their order never has one record in two profiles.
 create function audit_permisos_updated() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
-  v_movidos integer[] := array(
-    select id from viejos join nuevos using (id) where viejos."idPerfil" <> nuevos."idPerfil"
-  );
+  v_antes permisos_perfil[] := array(select row(viejos.*)::permisos_perfil from viejos);
+  v_despues permisos_perfil[] := array(select row(nuevos.*)::permisos_perfil from nuevos);
 begin
-  perform audit_permisos(
-    array(select row(viejos.*)::permisos_perfil from viejos where id = any(v_movidos)),
-    null
-  );
-  perform audit_permisos(
-    array(select row(viejos.*)::permisos_perfil from viejos where id <> all(v_movidos)),
-    array(select row(nuevos.*)::permisos_perfil from nuevos)
-  );
+  if exists (select id, "idPerfil" from viejos except select id, "idPerfil" from nuevos) then
+    perform audit_permisos(v_antes, null);
+    perform audit_permisos(null, v_despues);
+  else
+    perform audit_permisos(v_antes, v_despues);
+  end if;
   return null;
 end
 $$;

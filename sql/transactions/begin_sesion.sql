@@ -13,19 +13,19 @@ declare
   v_usuario record;
 begin
   select
-    usuario.id,
-    "strNombreUsuario" as nombre,
+    id as "idUsuario",
+    "strNombreUsuario",
     "idPerfil",
-    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil") as perfil,
+    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil"),
     "versionSesion" as ver
   into v_usuario
   from usuario
-  where usuario.id = p_id and "strPwd" = p_hash and "idEstadoUsuario"
+  where id = p_id and "strPwd" = p_hash and "idEstadoUsuario"
   for share;
 
   if found then
     perform set_config('llavero.actor', (to_jsonb(v_usuario) || p_actor)::text, true);
-    perform audit('login', 'usuario', v_usuario.id, v_usuario.nombre, null, null);
+    perform audit('login', 'usuario', p_id, v_usuario."strNombreUsuario", null, null);
   end if;
   return jsonb_build_object('ver', v_usuario.ver);
 end

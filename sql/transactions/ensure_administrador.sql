@@ -45,7 +45,7 @@ begin
     raise unique_violation using constraint = 'usuario_correo_unico';
   end if;
 
-  perform set_config('llavero.actor', '{"nombre": "ADMIN_*"}', true);
+  perform set_config('llavero.actor', '{"strNombreUsuario": "ADMIN_*"}', true);
   perform share_modulos();
   select id into v_id_usuario
   from usuario
