@@ -11,10 +11,6 @@
 -- other transaction changes their permission records or deletes one of them. The rows are locked by
 -- ascending id, so that two writes to the same profiles do not deadlock. Foreign-key checks wait
 -- for neither kind of lock.
---
--- Nearly every write concerns one profile. The statements for one profile compare with `=`, so that
--- PostgreSQL keeps their plans (see README.md). For several profiles the function calls
--- lock_varios_perfiles.
 create or replace function lock_perfiles(
   p_propio integer,
   p_escritos integer[],
@@ -25,23 +21,16 @@ language plpgsql
 as $$
 declare
   v_escritos integer[] := array_remove(p_escritos, null);
-  v_escrito integer := v_escritos[1];
-  v_id integer;
-  v_locked record;
 begin
-  -- If any element differs from the first one, the array contains several profiles.
-  if v_escrito <> any(v_escritos) then
-    v_locked := lock_varios_perfiles(p_propio, v_escritos);
-    perfiles := v_locked.perfiles;
-    es_administrador := v_locked.es_administrador;
-    return;
-  end if;
+  perfiles := '{}';
 
-  if v_escrito <= p_propio then
-    select id into v_id
-    from perfil
-    where id = v_escrito
-    for no key update;
+  if p_propio >= any(v_escritos) then
+    perfiles := array(
+      select id from perfil
+      where id = any(v_escritos) and id <= p_propio
+      order by id
+      for no key update
+    );
   end if;
 
   select "bitAdministrador" into es_administrador
@@ -49,12 +38,13 @@ begin
   where id = p_propio
   for share;
 
-  if v_escrito > p_propio then
-    select id into v_id
-    from perfil
-    where id = v_escrito
-    for no key update;
+  if p_propio < any(v_escritos) then
+    perfiles := perfiles || array(
+      select id from perfil
+      where id = any(v_escritos) and id > p_propio
+      order by id
+      for no key update
+    );
   end if;
-  perfiles := array_remove(array[v_id], null);
 end
 $$;

@@ -187,10 +187,8 @@ $$;
 -- Records the permission records that a statement has inserted, updated or deleted, with one row of the
 -- audit for each profile. Takes the records before and after the statement. Null counts as none. One
 -- statement adds all rows, because a module may have records in tens of thousands of profiles.
---
--- The arrays mostly have one element. For so few, PostgreSQL would plan the statement anew at each call.
 create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan
+language plpgsql
 as $$
 declare
   v_actor auditoria := audited_actor();

@@ -37,6 +37,9 @@ const SETTINGS = {
   // PostgreSQL finds one row of a table with 200 rows by reading them all, also for each foreign
   // key that it checks.
   random_page_cost: 1.1,
+  // A statement is planned once for each connection, and not for its parameters. Otherwise PostgreSQL
+  // would plan each statement with an array anew at each call, which can take longer than the statement.
+  plan_cache_mode: 'force_generic_plan',
 } as const
 
 /** The pool of connections to the primary. */
