@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import { expect } from 'vitest'
+import { vi } from 'vitest'
 import type { Pool } from '../src/database/pool.js'
 
 /** The key of the advisory lock for which the statements wait. */
@@ -42,6 +42,6 @@ export async function countWaiting(sql: postgres.Sql) {
 /** Makes the pool open `size` connections, which are idle afterwards. */
 export function openConnections(pool: Pool, direct: postgres.Sql, size: number) {
   return holdStatements(pool, direct, size, async () => {
-    await expect.poll(() => pool.usage().running, { interval: 5 }).toBe(size)
+    await vi.waitUntil(() => pool.usage().running === size, { interval: 5, timeout: 2000 })
   })
 }

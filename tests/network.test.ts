@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, it, type TestContext } from 'vitest'
 import { loadConfig } from '../src/config.js'
 import { openPool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
@@ -15,12 +15,15 @@ const ANSWER_TIMEOUT = 4500
 const IN_TIME = ANSWER_TIMEOUT + 3000
 const SIZE = 3
 
-const database = new URL(await cloneDatabase())
-const direct = postgres(database.href, { max: 1, onnotice: () => {} })
-afterAll(() => direct.end())
+type OnTestFinished = TestContext['onTestFinished']
 
-/** Opens a pool behind a proxy, and all connections of the pool. */
-async function openPoolBehindProxy(tls: boolean) {
+/**
+ * Opens a pool behind a proxy, and all connections of the pool. Each test has a database of its own, so
+ * the tests run concurrently.
+ */
+async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished) {
+  const database = new URL(await cloneDatabase())
+  const direct = postgres(database.href, { max: 1, onnotice: () => {} })
   const proxy = await startDatabaseProxy(database, { tls })
   const env = { ...SECRETS, DATABASE_URL: proxy.url.href, DATABASE_POOL_MAX: String(SIZE) }
   const pool = openPool(loadConfig(env), { info: () => {}, error: () => {} })
@@ -28,67 +31,69 @@ async function openPoolBehindProxy(tls: boolean) {
     proxy.serve()
     await pool.end()
     await proxy.stop()
+    await direct.end()
   })
   const ask = (seconds: number) => pool`select ${seconds}::float as n, pg_sleep(${seconds})`
   const occupy = (seconds: number) =>
     Promise.allSettled(Array.from({ length: SIZE }, () => ask(seconds)))
   await openConnections(pool, direct, SIZE)
-  expect(proxy.connections()).toBe(SIZE)
-  return { proxy, pool, occupy }
-}
 
-/** Returns the time of the database. */
-async function readClock() {
-  const [row] = await direct<[{ now: Date }]>`select clock_timestamp() as now`
-  return row.now
-}
-
-/** Returns how many sessions execute a statement of `occupy` that began after `since`. */
-async function countSleeping(since: Date) {
-  const rows = await direct`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event = 'PgSleep' and query_start >= ${since}
-  `
-  return rows.length
+  /** Returns how many sessions execute a statement of `occupy`. */
+  async function countSleeping() {
+    const rows = await direct`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event = 'PgSleep'
+    `
+    return rows.length
+  }
+  return { proxy, pool, occupy, countSleeping }
 }
 
 /** The faults after which the driver knows that an idle connection is lost. */
 const LOUD_FAULTS = ['cut', 'reset', 'halfClose'] as const
 const FAULTS = [...LOUD_FAULTS, 'corrupt', 'silence'] as const
 
-describe.each([
+describe.concurrent.each([
   ['TCP', false],
   ['TLS', true],
 ])('over %s', (_name, tls) => {
-  it.each(FAULTS)('serves again after the fault %s on idle connections', async (fault) => {
-    const { proxy, pool } = await openPoolBehindProxy(tls)
-    proxy[fault]()
-    proxy.serve()
-    // The first statements may be sent before the pool notices the fault, and may fail.
-    const begin = performance.now()
-    await Promise.allSettled(Array.from({ length: SIZE }, () => pool`select 1`))
-    expect(performance.now() - begin).toBeLessThan(IN_TIME)
+  it.for(FAULTS)(
+    'serves again after the fault %s on idle connections',
+    async (fault, { expect, onTestFinished }) => {
+      const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
+      proxy[fault]()
+      proxy.serve()
+      // The first statements may be sent before the pool notices the fault, and may fail.
+      const begin = performance.now()
+      await Promise.allSettled(Array.from({ length: SIZE }, () => pool`select 1`))
+      expect(performance.now() - begin).toBeLessThan(IN_TIME)
 
-    expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
-  })
+      expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
+    },
+  )
 
-  it.each(FAULTS)('serves again after the fault %s on busy connections', async (fault) => {
-    const { proxy, pool, occupy } = await openPoolBehindProxy(tls)
-    const since = await readClock()
-    const answers = occupy(3)
-    await expect.poll(() => countSleeping(since), { interval: 20 }).toBe(SIZE)
-    proxy[fault]()
-    proxy.serve()
-    const begin = performance.now()
-    const outcomes = await answers
-    expect(performance.now() - begin).toBeLessThan(IN_TIME)
-    for (const { status } of outcomes) expect(status).toBe('rejected')
+  it.for(FAULTS)(
+    'serves again after the fault %s on busy connections',
+    async (fault, { expect, onTestFinished }) => {
+      const { proxy, pool, occupy, countSleeping } = await openPoolBehindProxy(tls, onTestFinished)
+      const answers = occupy(3)
+      await expect.poll(countSleeping, { interval: 20 }).toBe(SIZE)
+      proxy[fault]()
+      proxy.serve()
+      const begin = performance.now()
+      const outcomes = await answers
+      expect(performance.now() - begin).toBeLessThan(IN_TIME)
+      for (const { status } of outcomes) expect(status).toBe('rejected')
 
-    expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
-  })
+      expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
+    },
+  )
 
-  it('sends the next statement over another connection when an idle one was lost', async () => {
-    const { proxy, pool } = await openPoolBehindProxy(tls)
+  it('sends the next statement over another connection when an idle one was lost', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
     for (const fault of LOUD_FAULTS) {
       proxy[fault]()
       await handleEvents()
@@ -96,8 +101,11 @@ describe.each([
     }
   })
 
-  it('rejects a statement at once when its connection breaks as it is sent', async () => {
-    const { proxy, pool } = await openPoolBehindProxy(tls)
+  it('rejects a statement at once when its connection breaks as it is sent', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
     const times: number[] = []
     async function ask() {
       const begin = performance.now()
@@ -113,8 +121,11 @@ describe.each([
     expect(Math.max(...times)).toBeLessThan(ANSWER_TIMEOUT - 500)
   })
 
-  it('serves again after faults while connections are being opened', async () => {
-    const { proxy, pool, occupy } = await openPoolBehindProxy(tls)
+  it('serves again after faults while connections are being opened', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { proxy, pool, occupy } = await openPoolBehindProxy(tls, onTestFinished)
     for (let round = 0; round < 20; round += 1) {
       proxy.cut()
       const answers = occupy(0)
@@ -126,7 +137,11 @@ describe.each([
   })
 })
 
-it('rejects a self-signed certificate with sslmode=verify-full', async () => {
+it('rejects a self-signed certificate with sslmode=verify-full', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const database = new URL(await cloneDatabase())
   const proxy = await startDatabaseProxy(database, { tls: true })
   onTestFinished(proxy.stop)
   const url = proxy.url.href.replace('sslmode=require', 'sslmode=verify-full')
