@@ -35,7 +35,7 @@ const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
 afterAll(() => sql.end())
 
 const [admin] = await sql<[{ id: number }]>`select id from usuario`
-const actor: Actor = {
+const actor = {
   id: admin.id,
   ver: 0,
   modulo: null,
@@ -43,7 +43,7 @@ const actor: Actor = {
   enforced: true,
   ip: '127.0.0.1',
   idPeticion: 'una prueba',
-}
+} as Actor
 
 let turn = 0
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FORBIDDEN, NOT_FOUND, UNAUTHENTICATED } from './answers.js'
+import { NOT_FOUND, UNAUTHENTICATED } from './answers.js'
 import { ADMIN, API_HEADERS, testApp } from './app.js'
 
 const ORIGIN = 'https://admin.ejemplo.com'
@@ -102,17 +102,22 @@ describe('headers', () => {
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('answers 403 to a cross-site write with the cookie alone, unless its origin is listed', async () => {
+  it('answers 401 to a cross-site request with the cookie alone, unless its origin is listed', async () => {
     const post = (name: string, headers: object, token?: null) =>
       call('POST', '/api/modulo', nuevo(name), { headers, ...(token === null && { token }) })
     const site = { 'sec-fetch-site': 'cross-site' }
     const bearer = { ...site, authorization: `Bearer ${adminToken}` }
 
     const other = { ...site, origin: 'https://otra.ejemplo.com' }
-    expect(await post('a', other)).toMatchObject(FORBIDDEN)
-    expect(await post('a', site)).toMatchObject({ status: 403 })
+    expect(await post('a', other)).toMatchObject(UNAUTHENTICATED)
+    expect(await post('a', site)).toMatchObject({ status: 401 })
     for (const authorization of ['Basic eDp5', `No${bearer.authorization}`]) {
-      expect(await post('a', { ...site, authorization })).toMatchObject({ status: 403 })
+      expect(await post('a', { ...site, authorization })).toMatchObject({ status: 401 })
+      expect(
+        await call('GET', '/api/perfil', undefined, { headers: { authorization } }),
+      ).toMatchObject({
+        status: 200,
+      })
     }
     // A Bearer header takes precedence over the cookie even when it is malformed.
     for (const authorization of ['Bearer', 'Bearer x', `${bearer.authorization} x`]) {
@@ -123,9 +128,13 @@ describe('headers', () => {
     const spaced = { ...site, authorization: `bearer  ${adminToken}` }
     expect(await post('e', spaced, null)).toMatchObject({ status: 200 })
     expect(await post('d', { 'sec-fetch-site': 'same-site' })).toMatchObject({ status: 200 })
+    const logout = await call('POST', '/api/auth/logout', undefined, { headers: site })
+    expect(logout).toMatchObject({ status: 401 })
+    expect(await post('f', {})).toMatchObject({ status: 200 })
     for (const method of ['GET', 'HEAD'] as const) {
       const read = (options: object) => call(method, '/api/perfil', undefined, options)
-      expect(await read({ headers: site })).toMatchObject({ status: 200 })
+      expect(await read({ headers: site })).toMatchObject({ status: 401 })
+      expect(await read({ headers: { ...site, origin: ORIGIN } })).toMatchObject({ status: 200 })
       const { headers } = await read({ token: null })
       const length = Buffer.byteLength(JSON.stringify(UNAUTHENTICATED.body))
       expect(Number(headers['content-length'])).toBe(length)

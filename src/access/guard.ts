@@ -1,15 +1,14 @@
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
 import type { Pool } from '../database/pool.js'
 import { shareLookups } from '../database/shared.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, USUAL } from '../http/answers/failures.js'
-import { MAX_ID } from '../http/input/fields.js'
-import type { Caller } from './caller.js'
+import type { Actor } from './caller.js'
 import { findSesiones } from './queries.js'
-import { forbidden, type Needs } from './refusal.js'
-import type { Accion, Lookup, ModuloDeSistema, Sesion } from './schemas.js'
-import { bearerToken, type VerifyToken } from './token.js'
+import { describeNeeds, forbidden } from './refusal.js'
+import type { Lookup, Permission, Sesion } from './schemas.js'
+import type { VerifyToken } from './token.js'
 
 /**
  * How many statements that look up sessions may be in flight. Requests that arrive at the same time share
@@ -18,12 +17,6 @@ import { bearerToken, type VerifyToken } from './token.js'
  * fast as with a statement for each request (`npm run bench -- --only lookup`).
  */
 const MAX_IN_FLIGHT = 2
-
-/**
- * The kinds of records that can be the caller's own, and where their ids are: the path parameter and the
- * property of the session have the same name.
- */
-const OWN = { perfil: 'idPerfil', usuario: 'id' } as const
 
 /** Describes what a caller needs to use a route. */
 export type Access =
@@ -36,28 +29,22 @@ export type Access =
   /** A session of a profile that has this permission. */
   | Permission
 
-interface Permission {
-  modulo: ModuloDeSistema
-  accion: Accion
-  /** If the path names the caller's own record of this kind, any session is enough. */
-  unlessOwn?: keyof typeof OWN
-}
-
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** If it is missing, the route needs an administrator's profile. */
     access?: Access
     /**
-     * The path parameter with the id of a profile. The statement that looks up the session then
-     * also returns the version of that profile's permission map, as `caller.versionPermisos`.
+     * The path parameter with the id of the user or the profile. If it is the caller's own, any session
+     * is enough.
      */
-    mapOf?: 'idPerfil'
+    unlessOwn?: 'id' | 'idPerfil'
   }
   interface FastifyRequest {
     /**
      * The caller. Null before the session has been checked, and if the route is public. The type
      * leaves out null for the handlers, which run after the check.
      */
-    caller: Caller
+    caller: Actor
     /** The database, in the share of the caller's sessions. Null like `caller`. */
     sql: Sql
   }
@@ -68,156 +55,79 @@ declare module 'fastify' {
  * requires.
  *
  * The hook throws the Failure `unauthenticated` if the request has no valid token or its session has
- * ended. It throws `forbidden` if the caller lacks the permission, or if another site may have forged
- * the request. A route without `config.access` makes the start of the service fail.
+ * ended. It throws `forbidden` if the caller lacks the permission.
  */
 export function guardRoutes(
   app: FastifyInstance,
   verifyToken: VerifyToken,
   sql: Pool,
-  config: Config,
+  { AUTHORIZATION }: Config,
 ) {
-  const isEnforced = config.AUTHORIZATION === 'enforced'
+  const enforced = AUTHORIZATION === 'enforced'
   const findSesion = shareLookups<Lookup, Sesion | undefined>(
     (lookups) => findSesiones(sql, lookups),
     MAX_IN_FLIGHT,
   )
-  app.decorateRequest('caller', null as unknown as Caller)
+  app.decorateRequest('caller', null as unknown as Actor)
   app.decorateRequest('sql', null as unknown as Sql)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
-    const { access = 'public' } = request.routeOptions.config
+    const { access, unlessOwn } = request.routeOptions.config
     if (access === 'public') return
-    const token = verifyToken(request)
-    if (!token) throw new Failure('unauthenticated')
-
-    const { id, ver = 0 } = token
-    const permission = permissionOf(access)
-    const sesion = await findSesion({ id, ver, ...permission, mapOf: perfilOfMap(request) })
+    const { id, ver = 0 } = verifyToken(request)
+    const permission = typeof access === 'object' ? access : undefined
+    const sesion = await findSesion({ id, ver, ...permission })
     if (!sesion) throw new Failure('unauthenticated')
     request.caller = {
       ...sesion,
+      modulo: null,
+      accion: null,
       ...permission,
-      enforced: isEnforced,
+      enforced,
       ip: request.clientIp,
       idPeticion: request.id,
     }
     request.sql = sql.share(id)
 
-    if (isForgeable(request, config.CORS_ORIGIN)) throw forbidden({ origin: 'CORS_ORIGIN' })
-    if (isEnforced && !isAllowed(request, access, sesion)) throw forbidden(neededBy(access))
+    if (!enforced || access === 'session' || sesion.permitido) return
+    const params = request.params as Record<string, string>
+    const isOwn = unlessOwn && Number(params[unlessOwn]) === sesion[unlessOwn]
+    if (!isOwn) throw forbidden(permission)
   })
 }
 
-/** Returns the permission that a route needs. Both of its keys are null if the route needs none. */
-function permissionOf(access: Access) {
-  if (typeof access === 'string') return { modulo: null, accion: null }
-  const { modulo, accion } = access
-  return { modulo, accion }
-}
-
-/** Returns what a caller lacks who may not use a route. */
-function neededBy(access: Access): Needs {
-  if (typeof access === 'string') return { administrador: true }
-  const { modulo, accion } = access
-  return { modulo, accion }
-}
-
 /**
- * Returns the id in the path parameter that `config.mapOf` names. Returns null if the route has
- * no `mapOf`, or if no record can have this id.
- */
-function perfilOfMap(request: FastifyRequest) {
-  const param = request.routeOptions.config.mapOf
-  if (!param) return null
-  const id = pathNumber(request, param)
-  const isPossible = Number.isInteger(id) && id > 0 && id <= MAX_ID
-  return isPossible ? id : null
-}
-
-/** Returns a path parameter as a number, which may be NaN. */
-function pathNumber(request: FastifyRequest, name: string) {
-  const params = request.params as Record<string, string>
-  return Number(params[name])
-}
-
-/** Returns whether the session has what the route needs. */
-function isAllowed(request: FastifyRequest, access: Access, sesion: Sesion) {
-  if (access === 'session' || sesion.administrador) return true
-  if (typeof access === 'string') return false
-  if (sesion.permitido) return true
-  if (!access.unlessOwn) return false
-  const name = OWN[access.unlessOwn]
-  return pathNumber(request, name) === sesion[name]
-}
-
-/**
- * Returns whether a page of another site may have made the caller's browser send this request.
- *
- * Another site can forge a write if the cookie is the only credential of the request. The browser
- * sends the header `Sec-Fetch-Site: cross-site` with a request that a page of another site has
- * caused. Pages of the origins in CORS_ORIGIN are trusted.
- */
-function isForgeable(request: FastifyRequest, origins: string[]) {
-  const { method, headers } = request
-  const isRead = method === 'GET' || method === 'HEAD'
-  const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
-  const isTrusted = origins.includes(headers.origin ?? '')
-  return isCrossSite && !isRead && !isTrusted && !bearerToken(request)
-}
-
-/** Every route that is not public declares these failures, so that the OpenAPI document lists them. */
-const REFUSALS = {
-  unauthenticated: USUAL.unauthenticated,
-  forbidden: USUAL.forbidden,
-}
-
-/**
- * Adds to a route the failures, the security requirements and the description that follow from its
- * `config.access`. Throws an error that names the route if the route declares no access.
+ * Adds to a route the failures, the security requirements and a sentence that follow from its
+ * `config.access`, for the OpenAPI document.
  */
 function documentAccess(route: RouteOptions) {
-  const access = route.config?.access
-  if (access === undefined) {
-    throw new Error(`${route.method} ${route.url} declares no access`)
-  }
-  if (access !== 'public') {
-    const failures = { ...REFUSALS, ...route.config?.failures }
-    route.config = { ...route.config, failures }
-  }
-  // Fastify adds a HEAD route to each GET route. Both have the same schema object, which was
-  // changed when the GET route was added.
-  if (!route.schema || route.method === 'HEAD') return
-  const { security, sentence } = documentationOf(access)
-  const { description } = route.schema
-  route.schema.security = security
-  route.schema.description = description ? `${description} ${sentence}` : sentence
-}
-
-/** The documentation of the routes that need no permission. */
-const WITHOUT_PERMISSION = {
-  public: { security: [], sentence: 'No necesita sesión.' },
-  session: { security: [{ bearer: [] }], sentence: 'Necesita una sesión.' },
-  administrador: {
-    security: [{ bearer: ['administrador'] }],
-    sentence: 'Necesita un perfil de administrador.',
-  },
+  const { config = {}, schema } = route
+  const { security, sentence } = documentationOf(config)
+  const description = `${schema?.description ?? ''} ${sentence}`.trim()
+  route.schema = { ...schema, security, description }
+  if (config.access === 'public') return
+  const { unauthenticated, forbidden } = USUAL
+  route.config = { ...config, failures: { unauthenticated, forbidden, ...config.failures } }
 }
 
 /**
  * Returns the security requirements for OpenAPI, and a Spanish sentence about them. A caller must meet
- * one of the requirements. A permission is written as a role `module:action` of the security scheme,
- * which OpenAPI 3.1 allows.
+ * one of the requirements. A permission is written as a role of the security scheme, which OpenAPI
+ * 3.1 allows, in the same form as in the header `x-needs`.
  */
-function documentationOf(access: Access) {
-  if (typeof access === 'string') return WITHOUT_PERMISSION[access]
-  const { modulo, accion, unlessOwn } = access
-  const permission = { bearer: [`${modulo}:${accion}`] }
-  const sentence = `Necesita ${modulo} ${accion}`
-  if (!unlessOwn) return { security: [permission], sentence: `${sentence}.` }
-  return {
-    security: [permission, { bearer: [] }],
-    sentence: `${sentence}, salvo para el ${unlessOwn} propio.`,
+function documentationOf({ access, unlessOwn }: FastifyContextConfig) {
+  const session = { bearer: [] }
+  if (access === 'public') return { security: [], sentence: 'No necesita sesión.' }
+  if (access === 'session') return { security: [session], sentence: 'Necesita una sesión.' }
+  if (typeof access !== 'object') {
+    return {
+      security: [{ bearer: ['administrador'] }],
+      sentence: 'Necesita un perfil de administrador.',
+    }
   }
+  const role = { bearer: [describeNeeds(access)] }
+  const sentence = `Necesita ${access.modulo} ${access.accion}`
+  if (!unlessOwn) return { security: [role], sentence: `${sentence}.` }
+  return { security: [role, session], sentence: `${sentence}, salvo para el propio.` }
 }

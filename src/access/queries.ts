@@ -6,9 +6,6 @@ import type { Lookup, Sesion } from './schemas.js'
  * element is undefined if the user is inactive or deleted, or the session has ended. Throws an
  * error on a standby, which may have old data.
  *
- * The permission is not looked up for administrators and for callers who load their own permission
- * map, because they need none. `permitido` is false for them.
- *
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
  * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
  * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
@@ -29,35 +26,23 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
       perfil,
       administrador,
       sesion.ver,
-      case
-        when administrador or "mapOf" = "idPerfil" then false
-        else coalesce((
-          select has_flag(permisos_perfil, accion)
-          from permisos_perfil
-          where permisos_perfil."idPerfil" = sesion."idPerfil"
-            and "idModulo" = (
-              select id
-              from modulos
-              where "strNombreModulo" = lookup.modulo
-            )
-        ), false)
-      end as permitido,
-      case
-        when "mapOf" is null then null
-        when "mapOf" = "idPerfil" then version
-        else (
-          select "versionPermisos"
-          from perfil
-          where perfil.id = "mapOf"
-        )
-      end as "versionPermisos"
+      administrador or coalesce((
+        select has_flag(permisos_perfil, accion)
+        from permisos_perfil
+        where permisos_perfil."idPerfil" = sesion."idPerfil"
+          and "idModulo" = (
+            select id
+            from modulos
+            where "strNombreModulo" = lookup.modulo
+          )
+      ), false) as permitido,
+      "versionPermisos"
     from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
       n integer,
       id integer,
       ver integer,
       modulo text,
-      accion text,
-      "mapOf" integer
+      accion text
     )
     cross join lateral (
       select
@@ -67,7 +52,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion
         "strNombrePerfil" as perfil,
         "bitAdministrador" as administrador,
         "versionSesion" as ver,
-        "versionPermisos" as version
+        "versionPermisos"
       from usuario
       join perfil on perfil.id = "idPerfil"
       where usuario.id = lookup.id

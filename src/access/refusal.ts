@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isPostgresError } from '../database/sql.js'
-import { Failure } from '../http/answers/failures.js'
+import { Failure, type FailureArguments } from '../http/answers/failures.js'
+import type { Actor } from './caller.js'
 import type { Accion } from './schemas.js'
 
 /** What a caller lacks. */
@@ -15,16 +16,12 @@ export type Needs =
    * concerns, if there is one.
    */
   | { administrador: true; perfil?: number }
-  /** An origin that CORS_ORIGIN lists. */
-  | { origin: 'CORS_ORIGIN' }
-
-/** Why the password of an existing user was refused. */
-export type LoginReason = 'inactive' | 'password'
 
 /** What the log says about a refused request, and the body of the answer does not. */
-export interface Refusal {
+interface Refusal {
   needs?: Needs
-  reason?: LoginReason
+  /** Why the password of an existing user was refused. */
+  reason?: 'inactive' | 'password'
   /** In a login, the user who has the name in the body. */
   who?: { id: number; nombre: string }
 }
@@ -33,7 +30,7 @@ export interface Refusal {
 export class RefusedFailure extends Failure {
   constructor(
     readonly refusal: Refusal,
-    ...failure: ConstructorParameters<typeof Failure>
+    ...failure: FailureArguments
   ) {
     super(...failure)
   }
@@ -69,10 +66,10 @@ declare module 'fastify' {
  */
 export function reportRefusals(app: FastifyInstance) {
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const { failure } = request
+    const { failure, caller } = request
     if (!(failure instanceof RefusedFailure)) return done()
 
-    const { who = callerOf(request), needs, reason } = failure.refusal
+    const { who = userOf(caller), needs, reason } = failure.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
     request.logAs = {
       level: 'audit',
@@ -88,12 +85,11 @@ export function reportRefusals(app: FastifyInstance) {
 }
 
 /** Returns the caller as the log contains the caller. */
-function callerOf({ caller }: FastifyRequest) {
-  const { id, nombre, idPerfil, perfil } = caller
+function userOf({ id, nombre, idPerfil, perfil }: Actor) {
   return { id, nombre, idPerfil, perfil }
 }
 
-/** Returns the id of the record that a request writes. Returns null if it is unknown. */
+/** Returns the id of the record that a request concerns. Returns null if it is unknown. */
 function targetOf(request: FastifyRequest) {
   // The first parameter in the path is the id of the record.
   const [pathId] = Object.values(request.params as object)
@@ -101,10 +97,10 @@ function targetOf(request: FastifyRequest) {
 }
 
 /**
- * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, `administrador`, or
- * `CORS_ORIGIN`. The module's name is percent-encoded, because a header contains only ASCII.
+ * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, or `administrador`. The
+ * module's name is percent-encoded, because a header contains only ASCII.
  */
-function describeNeeds(needs: Needs) {
-  if ('modulo' in needs) return `${encodeURIComponent(needs.modulo)}:${needs.accion}`
-  return 'administrador' in needs ? 'administrador' : needs.origin
+export function describeNeeds(needs: Needs) {
+  if ('administrador' in needs) return 'administrador'
+  return `${encodeURIComponent(needs.modulo)}:${needs.accion}`
 }

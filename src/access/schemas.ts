@@ -57,20 +57,18 @@ export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 /** The actions that a permission can allow. Each of them is a flag of a permission record. */
 export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
 
-/** What a request looks up in the database before its handler runs. */
-export interface Lookup {
-  /** The id of the user in the token. */
+/** The permission to carry out an action on the records of a system module. */
+export interface Permission {
+  modulo: ModuloDeSistema
+  accion: Accion
+}
+
+/** What a request looks up in the database: the user in the token, and the permission it needs. */
+export interface Lookup extends Partial<Permission> {
+  /** The id of the user. */
   id: number
-  /** The version of the user's sessions in the token. */
+  /** The version of the user's sessions. */
   ver: number
-  /** The permission that the request needs. Both are null if it needs none. */
-  modulo: ModuloDeSistema | null
-  accion: Accion | null
-  /**
-   * The id of the profile for which the version of the permission map is looked up. Null if the
-   * request needs no version.
-   */
-  mapOf: number | null
 }
 
 /** The answer to a Lookup: the data of the user in the token. */
@@ -83,17 +81,10 @@ export interface Sesion {
   perfil: string
   /** Whether the profile is an administrator's. */
   administrador: boolean
-  /** The version of the user's sessions. */
+  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
   ver: number
-  /**
-   * Whether the user's profile has the permission of the Lookup. False if the Lookup names no
-   * permission. The permission is not read for administrators, nor for users who read the map of
-   * their own profile; the value is false for them, too.
-   */
+  /** Whether the profile has the permission of the Lookup. An administrator's has every permission. */
   permitido: boolean
-  /**
-   * The version of the permission map of the profile that the Lookup names as `mapOf`. Null if
-   * `mapOf` is null or there is no such profile.
-   */
-  versionPermisos: string | null
+  /** The version of the profile's permission map. */
+  versionPermisos: string
 }

@@ -3,15 +3,13 @@ import jwt from '@fastify/jwt'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
+import { Failure } from '../http/answers/failures.js'
 import { Token } from './schemas.js'
 
 /** The cookie in which the client keeps the token (contract, section 5). */
 export const COOKIE = 'auth_token'
 /** How long a token is valid, in seconds: 8 hours (contract, section 8). */
 const TOKEN_SECONDS = 28_800
-
-/** The options with which every token is verified. */
-const VERIFY = { algorithms: ['HS256' as const], requiredClaims: ['exp'] }
 
 declare module '@fastify/jwt' {
   interface FastifyJWT {
@@ -20,10 +18,10 @@ declare module '@fastify/jwt' {
 }
 
 /**
- * Returns the payload of a request's token. Returns undefined if there is no token, or if the token has
- * expired, has a wrong signature, or has a payload that is not a Token.
+ * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no token, or
+ * if the token has expired, has a wrong signature, or has a payload that is not a Token.
  */
-export type VerifyToken = (request: FastifyRequest) => Token | undefined
+export type VerifyToken = (request: FastifyRequest) => Token
 
 /**
  * Adds `app.jwt`, which signs tokens, and returns the function that verifies them. Tokens must be
@@ -31,7 +29,7 @@ export type VerifyToken = (request: FastifyRequest) => Token | undefined
  * JWT_SECRET_PREVIOUS is the old secret: it still verifies tokens, but new tokens are not signed with it.
  */
 export async function addTokens(app: FastifyInstance, config: Config): Promise<VerifyToken> {
-  const { JWT_SECRET, JWT_SECRET_PREVIOUS } = config
+  const { JWT_SECRET, JWT_SECRET_PREVIOUS, CORS_ORIGIN } = config
   const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter((key) => key !== undefined)
   await app.register(cookie)
   await app.register(jwt, {
@@ -39,31 +37,35 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
     sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
   })
 
+  /**
+   * Returns the token in the Bearer header or, if there is no such header, the one in the cookie.
+   *
+   * A page of another site can make a browser send the cookie, but not the header. The browser then
+   * sends `Sec-Fetch-Site: cross-site`. So the cookie does not count in such a request, unless
+   * CORS_ORIGIN lists the origin of the page.
+   */
+  function tokenOf({ headers, cookies }: FastifyRequest) {
+    const { authorization = '', origin = '' } = headers
+    const bearer = /^Bearer\b(.*)/i.exec(authorization)
+    if (bearer) return bearer[1]?.trim()
+    const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
+    return isCrossSite && !CORS_ORIGIN.includes(origin) ? undefined : cookies[COOKIE]
+  }
+
   return (request) => {
-    const token = bearerToken(request) ?? request.cookies[COOKIE]
-    if (!token) return undefined
+    const token = tokenOf(request) ?? ''
     for (const key of keys) {
       try {
-        const payload = app.jwt.verify<object>(token, { ...VERIFY, key })
-        return Value.Check(Token, payload) ? payload : undefined
+        const payload = app.jwt.verify(token, {
+          key,
+          algorithms: ['HS256'],
+          requiredClaims: ['exp'],
+        })
+        return Value.Decode(Token, payload)
       } catch {
         // The token may be signed with the previous secret, which is tried next.
       }
     }
-    return undefined
+    throw new Failure('unauthenticated')
   }
-}
-
-/**
- * Returns the token in a Bearer header, even if it is malformed. Returns undefined if the request
- * has no such header.
- *
- * A request with a Bearer header is never identified by its cookie. So isForgeable in
- * guard.ts can treat every request with this header as one that no other site has forged:
- * another site can make a browser send the cookie, but not the header.
- */
-export function bearerToken({ headers }: FastifyRequest) {
-  const { authorization = '' } = headers
-  const isBearer = /^Bearer\b/i.test(authorization)
-  return isBearer ? authorization.slice('Bearer'.length).trim() : undefined
 }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { Actor } from '../access/caller.js'
 import type { Sql } from '../database/sql.js'
 import { findMapaDePermisos } from './queries.js'
 
@@ -16,16 +17,26 @@ export interface Mapa {
  */
 const MAX_BYTES = 32 * 1024 * 1024
 
+/** Reads the permission map of a profile (contract, section 4.6). It is empty if there is no such profile. */
+export async function findMapa(sql: Sql, idPerfil: number): Promise<Mapa> {
+  const { version, permisos } = (await findMapaDePermisos(sql, idPerfil)) ?? EMPTY
+  const json = JSON.stringify({ success: true, permisos })
+  return { version, body: Buffer.from(json) }
+}
+
+/** What is answered for an unknown profile. */
+const EMPTY = { version: null, permisos: {} }
+
 /**
- * Returns a function that finds permission maps (contract, section 4.6). The function takes the id
- * of the profile and the present version of its map, which is null if there is no such profile. If
- * the cached map has this version, it is returned. Otherwise the map is read from the database.
+ * Returns a function that finds the permission map of the caller's own profile. If the cached map has
+ * the version that the look-up of the session has returned, the cached one is returned. Otherwise the
+ * map is read from the database.
  *
- * Every client loads the permission map after every login and every restored session, so the body
- * of each answer is cached by profile. The version is stored in the profile's row, and triggers
- * change it at every write to the map. The statement that authorises the request reads the version
- * too, so no replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the
- * cache with reading the rows for each request.
+ * Every client loads this map after every login and every restored session, so the body of each
+ * answer is cached by profile. The version is stored in the profile's row, and triggers change it at
+ * every write to the map. The statement that authorises the request reads the version too, so no
+ * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
+ * reading the rows for each request.
  *
  * Requests for the same version share one read. A read counts towards no session's share of the
  * connections. So if each request had a read of its own, a session could make the service read a map
@@ -40,36 +51,21 @@ export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   /** The reads in flight, by the version that was requested. No two profiles share a version. */
   const reads = new Map<string, Promise<Mapa>>()
 
-  /**
-   * Reads a map and caches it. One statement reads the map and its version, so they belong
-   * together. The version may be newer than the one that was requested.
-   */
-  async function read(idPerfil: number): Promise<Mapa> {
-    const found = await findMapaDePermisos(sql, idPerfil)
-    if (!found) return EMPTY
-    const mapa = { version: found.version, body: serialize(found.permisos) }
+  /** Reads a map and caches it. Its version may be newer than the one that was requested. */
+  async function read(idPerfil: number) {
+    const mapa = await findMapa(sql, idPerfil)
     cache.set(idPerfil, mapa)
     return mapa
   }
 
-  return async (idPerfil: number, version: string | null): Promise<Mapa> => {
-    if (version === null) return EMPTY
+  return async ({ idPerfil, versionPermisos }: Actor): Promise<Mapa> => {
     const cached = cache.get(idPerfil)
-    if (cached?.version === version) return cached
+    if (cached?.version === versionPermisos) return cached
 
-    const inFlight = reads.get(version)
+    const inFlight = reads.get(versionPermisos)
     if (inFlight) return inFlight
-    const begun = read(idPerfil).finally(() => reads.delete(version))
-    reads.set(version, begun)
+    const begun = read(idPerfil).finally(() => reads.delete(versionPermisos))
+    reads.set(versionPermisos, begun)
     return begun
   }
 }
-
-/** Returns the body of the answer that contains this permission map. */
-function serialize(permisos: object) {
-  const json = JSON.stringify({ success: true, permisos })
-  return Buffer.from(json)
-}
-
-/** The answer for an unknown profile. */
-const EMPTY: Mapa = { version: null, body: serialize({}) }

@@ -12,7 +12,7 @@ import { Failure, statusFailure } from '../http/answers/failures.js'
 import { PageNumber } from '../http/input/fields.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { listPermisos } from './listado.js'
-import { cacheMapas } from './mapa.js'
+import { cacheMapas, findMapa } from './mapa.js'
 import {
   DESCONOCIDO,
   deletePermiso,
@@ -43,7 +43,7 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
 const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
-  const findMapa = cacheMapas(sql)
+  const findOwnMapa = cacheMapas(sql)
 
   app.get('/', {
     config: {
@@ -123,12 +123,8 @@ const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
 
   app.get('/mis-permisos/:idPerfil', {
     config: {
-      access: {
-        modulo: 'PERMISOS',
-        accion: 'bitConsulta',
-        unlessOwn: 'perfil',
-      },
-      mapOf: 'idPerfil',
+      access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
+      unlessOwn: 'idPerfil',
       etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
@@ -141,8 +137,11 @@ const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
       // The handler sends a body that is already serialized.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
-    handler: async ({ params, headers, caller }, reply) => {
-      const { version, body } = await findMapa(params.idPerfil, caller.versionPermisos)
+    handler: async ({ sql, params, headers, caller }, reply) => {
+      const isOwn = params.idPerfil === caller.idPerfil
+      const { version, body } = isOwn
+        ? await findOwnMapa(caller)
+        : await findMapa(sql, params.idPerfil)
       reply.header('cache-control', 'private, no-cache')
       if (version !== null) {
         const etag = etagOf(version)

@@ -57,11 +57,8 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
 
   app.get('/:id', {
     config: {
-      access: {
-        modulo: 'USUARIO',
-        accion: 'bitDetalle',
-        unlessOwn: 'usuario',
-      },
+      access: { modulo: 'USUARIO', accion: 'bitDetalle' },
+      unlessOwn: 'id',
       failures: {
         notFound: statusFailure(404, 'Usuario no encontrado'),
       },
