@@ -6,7 +6,6 @@ import { type Passwords, startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
 import { addTokens } from './access/token.js'
 import auditoriaRoutes from './auditoria/routes.js'
-import { captchaVerifier } from './auth/captcha.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
@@ -166,22 +165,15 @@ export async function buildApp(
     guardRoutes(api, verifyToken, sql, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
-    api.register(authRoutes, {
-      prefix: '/api/auth',
-      sql,
-      passwords,
-      verifyCaptcha: captchaVerifier(config),
-      loginRateLimit: config.LOGIN_RATE_LIMIT,
-    })
+    api.register(authRoutes, { prefix: '/api/auth', config })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',
-      passwords,
       imagenes: imageHost(config.CLOUDINARY_URL),
       imageLimit,
     })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
-    api.register(permisosRoutes, { prefix: '/api/permisos', sql })
+    api.register(permisosRoutes, { prefix: '/api/permisos' })
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()

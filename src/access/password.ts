@@ -1,14 +1,11 @@
+import type { Socket } from 'node:net'
 import { availableParallelism } from 'node:os'
 import pLimit from 'p-limit'
 import type { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import type { HashTask } from './password-worker.js'
-
-/** The connection of a client. If it is closed before a thread is free, nothing is compared. */
-export interface Client {
-  destroyed: boolean
-}
+import { isPassword } from './schemas.js'
 
 /**
  * How many tasks may wait at most. Each of two threads does about 15 tasks a second, so the last
@@ -52,7 +49,7 @@ export function startPasswords() {
   const limit = pLimit(maxThreads)
   const { takeShare } = shareFairly(1, MAX_WAITING_OF_USER)
 
-  async function run(task: HashTask, user?: number, client?: Client) {
+  async function run(task: HashTask, user?: number, client?: Socket) {
     const takeTurn = async () => {
       if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
       return limit(async () => {
@@ -72,11 +69,12 @@ export function startPasswords() {
     hash: (plain: string, user?: number): Promise<string> => run({ plain }, user),
 
     /**
-     * Returns whether `hash` is a hash of `plain`. Throws the Failure `busy` as `hash` does, and if
-     * `client` was closed before a thread was free.
+     * Returns whether `hash` is a hash of `plain`. A text that no stored user can have as the password
+     * is not compared. Throws the Failure `busy` as `hash` does, and if `client`, the connection of
+     * the client that waits, was closed before a thread was free.
      */
-    compare: (plain: string, hash: string, client: Client, user?: number): Promise<boolean> =>
-      run({ plain, hash }, user, client),
+    compare: async (plain: string, hash: string, client: Socket, user?: number): Promise<boolean> =>
+      isPassword(plain) && run({ plain, hash }, user, client),
 
     /** Returns the number of tasks that wait for a thread. */
     waiting: () => limit.pendingCount,

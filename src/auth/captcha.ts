@@ -29,17 +29,15 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config):
   const limit = pLimit(MAX_PENDING)
 
   async function verify(token: string, remoteip: string) {
-    const form = {
-      secret: CAPTCHA_SECRET,
-      response: token,
-      remoteip,
+    const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
+    try {
+      const { ok, success } = await post(CAPTCHA_VERIFY_URL, form)
+      if (success === false) return false
+      if (success === true && ok) return true
+      throw new Error('the captcha service has not decided')
+    } catch (cause) {
+      throw new Failure('unavailable', undefined, { cause })
     }
-    const { ok, body } = await post(CAPTCHA_VERIFY_URL, form).catch((cause) => {
-      throw unavailable(cause)
-    })
-    if (body?.success === false) return false
-    if (body?.success === true && ok) return true
-    throw unavailable()
   }
 
   return async (token, remoteip) => {
@@ -49,8 +47,8 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config):
 }
 
 /**
- * Sends the form. Returns whether the status of the answer is a success (2xx), and the body. Throws
- * an error if there is no answer in time or its body is not JSON.
+ * Sends the form. Returns whether the status of the answer is a success (2xx), and the property `success`
+ * of its body. Throws an error if there is no answer in time or its body is not JSON.
  */
 async function post(url: string, form: Record<string, string>) {
   // node-fetch is loaded at the first login, so that the service starts faster.
@@ -62,13 +60,6 @@ async function post(url: string, form: Record<string, string>) {
     size: MAX_ANSWER_BYTES,
     redirect: 'error',
   })
-  const body = await response.json()
-  return {
-    ok: response.ok,
-    body: body as { success?: unknown } | null,
-  }
-}
-
-function unavailable(cause?: unknown) {
-  return new Failure('unavailable', undefined, { cause })
+  const { success } = Object(await response.json())
+  return { ok: response.ok, success }
 }

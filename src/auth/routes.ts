@@ -1,15 +1,15 @@
+import type { Socket } from 'node:net'
 import rateLimit from '@fastify/rate-limit'
-import type { onRequestAsyncHookHandler } from 'fastify'
-import type { Client, Passwords } from '../access/password.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RefusedFailure } from '../access/refusal.js'
-import { isPassword, type Token } from '../access/schemas.js'
+import type { Token } from '../access/schemas.js'
 import { COOKIE } from '../access/token.js'
-import type { Sql } from '../database/sql.js'
+import type { Config } from '../config.js'
 import { Confirmation } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { isStorable } from '../texts.js'
-import type { VerifyCaptcha } from './captcha.js'
+import { captchaVerifier } from './captcha.js'
 import { beginSesion, endSesiones, findCredenciales, findHash, updatePassword } from './queries.js'
 import {
   CAPTCHA_RECHAZADO,
@@ -34,40 +34,33 @@ const BODY_LIMIT = 16 * 1024
 /** The number of client addresses, and of users, for which attempts are counted. */
 const ADDRESSES = 100_000
 
-interface Options {
-  sql: Sql
-  passwords: Passwords
-  verifyCaptcha: VerifyCaptcha
-  /** How many passwords a client address or a user may try in a minute. 0 means no limit. */
-  loginRateLimit: number
-}
-
-const authRoutes: RoutePlugin<Options> = async (app, options) => {
-  const { sql, passwords, verifyCaptcha, loginRateLimit } = options
+const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
+  const { sql, passwords } = app
+  const verifyCaptcha = captchaVerifier(config)
   await app.register(rateLimit, {
     global: false,
-    max: loginRateLimit,
+    // The plugin has no value for `no limit`.
+    max: config.LOGIN_RATE_LIMIT || Number.MAX_SAFE_INTEGER,
     timeWindow: '1 minute',
     cache: ADDRESSES,
   })
   // The counters belong to the limiters and not to the routes, so a login and a change of the password
   // count together.
   const countByAddress = app.createRateLimit()
-  const countByUser = app.createRateLimit({ keyGenerator: ({ caller }) => caller.id })
+  const countByUser = app.createRateLimit({ keyGenerator: ({ caller, ip }) => caller?.id ?? ip })
 
   /**
-   * Returns a hook that counts attempts to give a password. The hook throws the Failure `tooMany` at the
-   * first attempt in a minute that is one too many. Attempts are counted before all other work, so that
-   * a flood of logins reaches neither the captcha service nor the database.
+   * Counts an attempt to give a password. Throws the Failure `tooMany` at the first attempt in a minute
+   * that is one too many. Attempts are counted before all other work, so that a flood of logins reaches
+   * neither the captcha service nor the database.
    */
-  function limitAttempts(count: typeof countByAddress): onRequestAsyncHookHandler {
-    return async (request, reply) => {
-      // If the client has reset its connection, its address is unknown, and it does not wait for an
-      // answer.
-      if (!request.ip) throw new Failure('unreadable')
-      if (loginRateLimit === 0) return
+  async function limitAttempts(request: FastifyRequest, reply: FastifyReply) {
+    // If the client has reset its connection, its address is unknown, and it does not wait for an
+    // answer.
+    if (!request.ip) throw new Failure('unreadable')
+    for (const count of [countByAddress, countByUser]) {
       const attempts = await count(request)
-      if (attempts.isAllowed || !attempts.isExceeded) return
+      if (attempts.isAllowed || !attempts.isExceeded) continue
       reply.header('retry-after', attempts.ttlInSeconds)
       throw new Failure('tooMany')
     }
@@ -93,15 +86,13 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    onRequest: limitAttempts(countByAddress),
+    onRequest: limitAttempts,
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
-      if (!isNonEmptyText(strNombreUsuario) || !isNonEmptyText(strPwd)) {
-        throw new Failure('invalid', SIN_CREDENCIALES)
-      }
+      if (!strNombreUsuario || !strPwd) throw new Failure('invalid', SIN_CREDENCIALES)
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const { id, strNombreUsuario: nombre, idPerfil } = usuario
       const ver = await beginSesion(sql, usuario, {
@@ -111,7 +102,7 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
       if (ver === null) throw new Failure('unauthenticated', SIN_USUARIO)
       return {
         success: true as const,
-        token: app.jwt.sign(tokenFor({ id, nombre, idPerfil, ver })),
+        token: signToken({ id, nombre, idPerfil, ver }),
         user: {
           id,
           nombre,
@@ -128,7 +119,6 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
     bodyLimit: BODY_LIMIT,
     config: {
       access: 'session',
-      target: ({ caller }) => caller.id,
       failures: {
         invalid: statusFailure(400, MISMA),
         unauthenticated: statusFailure(401, ...USUAL.unauthenticated.texts, INCORRECTOS),
@@ -142,27 +132,27 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
       body: CambioDePassword,
       response: { 200: PasswordCambiada },
     },
-    onRequest: [limitAttempts(countByAddress), limitAttempts(countByUser)],
+    onRequest: limitAttempts,
     handler: async ({ sql, caller, body, socket }) => {
       const { strPwd, strPwdNueva } = body
       if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
       const stored = await findHash(sql, caller)
       if (!stored) throw new Failure('unauthenticated')
-      if (!(await isCorrect(strPwd, stored, socket, caller.id))) {
+      if (!(await passwords.compare(strPwd, stored, socket, caller.id))) {
         throw new RefusedFailure({ reason: 'password' }, 'unauthenticated', INCORRECTOS)
       }
       const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
       return {
         success: true as const,
-        token: app.jwt.sign(tokenFor({ ...caller, ver })),
+        token: signToken({ ...caller, ver }),
       }
     },
   })
 
   app.post('/logout', {
     bodyLimit: BODY_LIMIT,
-    config: { access: 'session', target: ({ caller }) => caller.id },
+    config: { access: 'session' },
     schema: {
       operationId: 'logout',
       summary: 'Cerrar sesión',
@@ -181,33 +171,23 @@ const authRoutes: RoutePlugin<Options> = async (app, options) => {
    * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
    * client that waits.
    */
-  async function authenticate(nombre: string, plain: string, client: Client) {
+  async function authenticate(nombre: string, plain: string, client: Socket) {
     const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated', SIN_USUARIO)
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
       throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated', SIN_USUARIO)
     }
-    if (!(await isCorrect(plain, usuario.strPwd, client))) {
+    if (!(await passwords.compare(plain, usuario.strPwd, client))) {
       throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)
     }
     return usuario
   }
 
-  /** Returns whether `hash` is a hash of `plain`. */
-  async function isCorrect(plain: string, hash: string, client: Client, key?: number) {
-    return isPassword(plain) && passwords.compare(plain, hash, client, key)
+  /** Returns a new token (contract, section 5). A `ver` of 0 is left out. */
+  function signToken({ id, idPerfil, nombre, ver }: Token) {
+    return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
   }
-}
-
-/** Returns the payload of a new token (contract, section 5). `ver` is left out if it is 0. */
-function tokenFor({ id, idPerfil, nombre, ver }: Required<Token>): Token {
-  const token = { id, idPerfil, nombre }
-  return ver === 0 ? token : { ...token, ver }
-}
-
-function isNonEmptyText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }
 
 export default authRoutes

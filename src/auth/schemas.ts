@@ -7,9 +7,10 @@ import { field, Text } from '../http/input/fields.js'
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
 // The captcha is checked first (contract, section 4.1). So the name and the password have no
-// constraints here. The handler checks them after the captcha.
+// constraints here, and the handler gets an empty text for one that is missing or is not text.
 function credencial(wire: object) {
-  return field<unknown>({ type: 'string', ...wire }, [])
+  const decode = (value: unknown) => (typeof value === 'string' ? value : '')
+  return field({ type: 'string', ...wire }, [], { decode })
 }
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
