@@ -165,15 +165,16 @@ export async function buildApp(
     guardRoutes(api, verifyToken, sql, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
-    api.register(authRoutes, { prefix: '/api/auth', config })
+    api.register(authRoutes, { prefix: '/api/auth', sql, passwords, config })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',
+      passwords,
       imagenes: imageHost(config.CLOUDINARY_URL),
       imageLimit,
     })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
-    api.register(permisosRoutes, { prefix: '/api/permisos' })
+    api.register(permisosRoutes, { prefix: '/api/permisos', sql })
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()

@@ -1,4 +1,5 @@
-import { isIP } from 'node:net'
+import assert from 'node:assert'
+import { compile } from '@fastify/proxy-addr'
 import {
   hasAtMost,
   hasAtMostBytes,
@@ -12,54 +13,42 @@ import {
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
 
-/** Returns the value for the text of a variable. Returns undefined or throws if the text is invalid. */
-type Parse<Value> = (text: string) => Value | undefined
-
 /** The rules for the value of one environment variable. */
 interface Variable<Value> {
   /** What the text must be: the words that follow "must be" in the error message. */
   mustBe: string
-  parse: Parse<Value>
-  isRequired: boolean
-  /** The value if the variable is not set. */
-  default?: Value
-}
-
-/** Environment variables, by name. */
-type Environment = Record<string, string | undefined>
-
-function required<Value>(mustBe: string, parse: Parse<Value>): Variable<Value> {
-  return { mustBe, parse, isRequired: true }
-}
-
-function withDefault<Value>(value: Value, mustBe: string, parse: Parse<Value>): Variable<Value> {
-  return { mustBe, parse, isRequired: false, default: value }
+  /** Returns the value for a text. Throws an error if the text is invalid. */
+  parse(text: string): Value
+  /** The text if the variable is not set. It is empty if there is no default. */
+  preset: string
 }
 
 const VARIABLES = {
-  DATABASE_URL: required(
-    'an address like postgres://user:password@host:5432/database; several hosts are separated by commas',
-    parseDatabaseUrl,
-  ),
+  DATABASE_URL: {
+    mustBe:
+      'an address like postgres://user:password@host:5432/database; several hosts are separated by commas',
+    parse: parseDatabaseUrl,
+    preset: '',
+  },
   DATABASE_POOL_MAX: wholeNumber('a whole number of connections', 1, 1000, 10),
   DATABASE_PREPARE: choice('true', 'false'),
 
-  JWT_SECRET: required('a secret of at least 32 characters', (text) =>
-    isSecret(text) ? text : undefined,
-  ),
-  JWT_SECRET_PREVIOUS: optionalText('a secret of at least 32 characters', isSecret),
-  CAPTCHA_SECRET: required("the site's secret for the captcha verification", String),
-  CAPTCHA_VERIFY_URL: withDefault(
-    'https://www.google.com/recaptcha/api/siteverify',
+  JWT_SECRET: text('a secret of at least 32 characters', isSecret),
+  JWT_SECRET_PREVIOUS: text('a secret of at least 32 characters', optional(isSecret)),
+  CAPTCHA_SECRET: text("the site's secret for the captcha verification", Boolean),
+  CAPTCHA_VERIFY_URL: text(
     'an http(s) address',
-    (text) => parseWebAddress(text)?.href,
+    isWebAddress,
+    'https://www.google.com/recaptcha/api/siteverify',
   ),
-  CLOUDINARY_URL: required(
-    'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
-    parseCloudinaryUrl,
-  ),
+  CLOUDINARY_URL: {
+    mustBe:
+      'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
+    parse: parseCloudinaryUrl,
+    preset: '',
+  },
 
-  HOST: withDefault('0.0.0.0', 'an address or host name to listen on', String),
+  HOST: text('an address or host name to listen on', Boolean, '0.0.0.0'),
   PORT: wholeNumber('a whole number', 0, 65_535, 3000),
   TRUST_PROXY: list(
     'a comma-separated list of addresses and ranges like loopback, uniquelocal, 10.0.0.0/8' +
@@ -71,17 +60,17 @@ const VARIABLES = {
   LOGIN_RATE_LIMIT: wholeNumber('a whole number of login attempts a minute', 0, 1_000_000, 30),
   AUTHORIZATION: choice('enforced', 'client'),
 
-  ADMIN_USERNAME: optionalText(
+  ADMIN_USERNAME: text(
     'a user name of at most 255 characters, all of them visible',
-    (text) => hasAtMost(MAX_TEXT, text) && isVisible(text),
+    optional((text) => hasAtMost(MAX_TEXT, text) && isVisible(text)),
   ),
-  ADMIN_PASSWORD: optionalText(
+  ADMIN_PASSWORD: text(
     'a password of at most 72 bytes',
-    (text) => hasAtMostBytes(MAX_PASSWORD_BYTES, text) && isStorable(text),
+    optional((text) => hasAtMostBytes(MAX_PASSWORD_BYTES, text) && isStorable(text)),
   ),
-  ADMIN_EMAIL: optionalText(
+  ADMIN_EMAIL: text(
     'an email address',
-    (text) => hasAtMost(MAX_TEXT, text) && isEmail(text),
+    optional((text) => hasAtMost(MAX_TEXT, text) && isEmail(text)),
   ),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
@@ -92,11 +81,9 @@ const VARIABLES = {
 /** These variables must be set together: either all of them or none. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
-/** The values of all variables, by name. */
+/** The values of all variables, by name. A text is empty if the variable is not set. */
 export type Config = {
-  [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name] extends Variable<infer Value>
-    ? Value
-    : never
+  [Name in keyof typeof VARIABLES]: ReturnType<(typeof VARIABLES)[Name]['parse']>
 }
 
 /**
@@ -104,120 +91,105 @@ export type Config = {
  * ConfigError that names every invalid variable and its requirement. It quotes no values, because they
  * may be secrets.
  */
-export function loadConfig(env: Environment): Config {
+export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
-  const variables: [string, Variable<unknown>][] = Object.entries(VARIABLES)
-
-  for (const [name, variable] of variables) {
-    const { mustBe, isRequired } = variable
-    const text = env[name]
-    const value = text ? parseOrUndefined(variable, text) : variable.default
-    values[name] = value
-    if (text && value === undefined) problems.push(`${name} must be ${mustBe}`)
-    if (!text && isRequired) problems.push(`${name} is missing: it must be ${mustBe}`)
+  for (const [name, { mustBe, parse, preset }] of Object.entries(VARIABLES)) {
+    const text = env[name] || preset
+    try {
+      values[name] = parse(text)
+    } catch {
+      const problem = text ? 'must be' : 'is missing: it must be'
+      problems.push(`${name} ${problem} ${mustBe}`)
+    }
   }
-  problems.push(...missingAdminVariables(env))
 
+  const missing = ADMIN_VARIABLES.filter((name) => !env[name])
+  if (missing.length < ADMIN_VARIABLES.length) {
+    const together = `${ADMIN_VARIABLES.join(', ')} go together`
+    problems.push(...missing.map((name) => `${name} is missing: ${together}`))
+  }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return values as Config
 }
 
-/** Returns the value for the text of a variable, or undefined if the text is invalid. */
-function parseOrUndefined<Value>({ parse }: Variable<Value>, text: string) {
-  try {
-    return parse(text)
-  } catch {
-    return undefined
+type IsValid = (text: string) => boolean
+
+/** A text. A variable without a default must be set, unless the empty text is valid. */
+function text(mustBe: string, isValid: IsValid, preset = '') {
+  const parse = (text: string) => {
+    assert(isValid(text))
+    return text
   }
+  return { mustBe, parse, preset }
 }
 
-/** Returns a problem for each missing variable in ADMIN_VARIABLES, unless all of them are missing. */
-function missingAdminVariables(env: Environment) {
-  const missing = ADMIN_VARIABLES.filter((name) => !env[name])
-  if (missing.length === ADMIN_VARIABLES.length) return []
-  const together = `${ADMIN_VARIABLES.join(', ')} go together`
-  return missing.map((name) => `${name} is missing: ${together}`)
+/** Makes the empty text valid. */
+function optional(isValid: IsValid): IsValid {
+  return (text) => text === '' || isValid(text)
 }
 
-function wholeNumber(mustBe: string, min: number, max: number, preset: number) {
-  return withDefault(preset, `${mustBe} from ${min} to ${max}`, (text) => {
+function wholeNumber(unit: string, min: number, max: number, preset: number) {
+  const parse = (text: string) => {
     const number = Number(text)
-    const isInRange = number >= min && number <= max
-    return /^\d+$/.test(text) && isInRange ? number : undefined
-  })
+    assert(/^\d+$/.test(text) && number >= min && number <= max)
+    return number
+  }
+  return { mustBe: `${unit} from ${min} to ${max}`, parse, preset: String(preset) }
 }
 
+/** One of several words. The first one is the default. */
 function choice<const Choice extends string>(preset: Choice, ...others: Choice[]) {
   const choices = [preset, ...others]
-  const mustBe = `one of ${choices.join(', ')}`
-  return withDefault(preset, mustBe, (text) => {
-    return choices.find((choice) => choice === text)
-  })
+  const parse = (text: string) => {
+    const choice = choices.find((choice) => choice === text)
+    assert(choice)
+    return choice
+  }
+  return { mustBe: `one of ${choices.join(', ')}`, parse, preset }
 }
 
-function list(mustBe: string, isItem: (item: string) => boolean) {
-  return withDefault<string[]>([], mustBe, (text) => {
-    const items = text.split(',').map((item) => item.trim())
-    return items.every(isItem) ? items : undefined
-  })
-}
-
-function optionalText(mustBe: string, isValid: (text: string) => boolean) {
-  return withDefault<string | undefined>(undefined, mustBe, (text) => {
-    return isValid(text) ? text : undefined
-  })
+/** Items that are separated by commas. The variable need not be set. */
+function list(mustBe: string, isItem: IsValid) {
+  const parse = (text: string) => {
+    const items = text ? text.split(',').map((item) => item.trim()) : []
+    assert(items.every(isItem))
+    return items
+  }
+  return { mustBe, parse, preset: '' }
 }
 
 function isSecret(text: string) {
   return text.length >= 32
 }
 
-/** Returns the URL if it has one of the protocols. Throws if the text is not a URL. */
-function parseUrl(text: string, ...protocols: string[]) {
-  const url = new URL(text)
-  return protocols.includes(url.protocol) ? url : undefined
-}
-
-function parseWebAddress(text: string) {
-  return parseUrl(text, 'http:', 'https:')
+function isWebAddress(text: string) {
+  const { protocol } = new URL(text)
+  return protocol === 'http:' || protocol === 'https:'
 }
 
 function isOrigin(item: string) {
-  return parseWebAddress(item)?.origin === item
+  return isWebAddress(item) && new URL(item).origin === item
 }
 
-/** Matches an address, and the length of a prefix if there is one. */
-const PROXY_RANGE = /^(?<address>[^/]+)(?:\/(?<prefixLength>[1-9]\d*))?$/
-
 function isProxyRange(item: string) {
-  if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
-  // Fastify accepts no prefix length of 0, as in `0.0.0.0/0`. Such a range would contain every
-  // address.
-  const { address = '', prefixLength = '1' } = PROXY_RANGE.exec(item)?.groups ?? {}
-  const version = isIP(address)
-  const maxLength = version === 4 ? 32 : 128
-  return version !== 0 && Number(prefixLength) <= maxLength
+  // The library also accepts the short forms of IPv4 addresses, even a single number.
+  const isComplete = /^[a-z]+$|:|(\.\d+){3}/.test(item)
+  return isComplete && Boolean(compile(item))
 }
 
 /**
- * Returns the Cloudinary account that the text contains, or undefined if the text is invalid.
- * `uploadPrefix` is the address of Cloudinary's API. It is undefined if the text has none.
+ * Returns the Cloudinary account that the text contains. `uploadPrefix` is the address of Cloudinary's
+ * API. It is null if the text has none.
  */
 function parseCloudinaryUrl(text: string) {
   // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
-  if (!text.startsWith('cloudinary://')) return undefined
-  const url = parseUrl(text, 'cloudinary:')
-  if (!url?.hostname || !url.username || !url.password) return undefined
-
-  const uploadPrefix = url.searchParams.get('upload_prefix') ?? undefined
-  if (uploadPrefix !== undefined && !parseWebAddress(uploadPrefix)) return undefined
-  return {
-    cloudName: url.hostname,
-    apiKey: url.username,
-    apiSecret: url.password,
-    uploadPrefix,
-  }
+  assert(text.startsWith('cloudinary://'))
+  const { hostname, username, password, searchParams } = new URL(text)
+  const uploadPrefix = searchParams.get('upload_prefix')
+  assert(hostname && username && password)
+  assert(uploadPrefix === null || isWebAddress(uploadPrefix))
+  return { cloudName: hostname, apiKey: username, apiSecret: password, uploadPrefix }
 }
 
 /**
@@ -241,32 +213,28 @@ const TLS_MODES = new Map<string, false | 'prefer' | 'require' | 'verify-full'>(
 ])
 
 /**
- * Matches the address of a database, which may have several hosts. `head` captures the scheme and the
- * credentials, and `tail` captures the name of the database and the parameters.
+ * Matches the address of a database, which may have several hosts. The groups are the scheme with the
+ * credentials, the hosts, and the name of the database with the parameters.
  */
-const DATABASE_ADDRESS =
-  /^(?<head>postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)(?<hosts>[^/?#@\s]+)(?<tail>[/?]\S*)?$/
+const DATABASE_ADDRESS = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/
 
 /**
  * Returns the hosts, the name of the database and the TLS mode. `url` is the address that the driver
- * gets. It contains only the first host. Returns undefined or throws if the text is invalid.
+ * gets. It contains only the first host.
  */
 function parseDatabaseUrl(text: string) {
-  const { head = '', hosts = '', tail = '' } = DATABASE_ADDRESS.exec(text)?.groups ?? {}
+  const [, head = '', hosts = '', tail = ''] = DATABASE_ADDRESS.exec(text) ?? []
   const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
   const [url] = urls
-  if (!url || urls.some(({ hostname }) => !hostname)) return undefined
-
-  const { searchParams, username, password, pathname } = url
-  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
+  assert(url && urls.every(({ hostname }) => hostname))
   // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
-  const credentials = decodeURIComponent(`${username}:${password}`)
-  if (tls === undefined || !credentials) return undefined
+  assert(decodeURIComponent(head))
 
-  // The service passes these on to the driver in a form of its own.
-  for (const name of ['target_session_attrs', 'sslmode', 'ssl']) {
-    searchParams.delete(name)
-  }
+  const { searchParams, pathname } = url
+  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
+  assert(tls !== undefined)
+  // The pool looks for the primary itself.
+  searchParams.delete('target_session_attrs')
   return {
     url: url.href,
     database: decodeURIComponent(pathname.slice(1)),

@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
 import rateLimit from '@fastify/rate-limit'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
+import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
 import type { Token } from '../access/schemas.js'
 import { COOKIE } from '../access/token.js'
 import type { Config } from '../config.js'
+import type { Sql } from '../database/sql.js'
 import { Confirmation } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
@@ -34,8 +36,13 @@ const BODY_LIMIT = 16 * 1024
 /** The number of client addresses, and of users, for which attempts are counted. */
 const ADDRESSES = 100_000
 
-const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
-  const { sql, passwords } = app
+interface Options {
+  sql: Sql
+  passwords: Passwords
+  config: Config
+}
+
+const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config }) => {
   const verifyCaptcha = captchaVerifier(config)
   await app.register(rateLimit, {
     global: false,
@@ -46,25 +53,10 @@ const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
   })
   // The counters belong to the limiters and not to the routes, so a login and a change of the password
   // count together.
-  const countByAddress = app.createRateLimit()
-  const countByUser = app.createRateLimit({ keyGenerator: ({ caller, ip }) => caller?.id ?? ip })
-
-  /**
-   * Counts an attempt to give a password. Throws the Failure `tooMany` at the first attempt in a minute
-   * that is one too many. Attempts are counted before all other work, so that a flood of logins reaches
-   * neither the captcha service nor the database.
-   */
-  async function limitAttempts(request: FastifyRequest, reply: FastifyReply) {
-    // If the client has reset its connection, its address is unknown, and it does not wait for an
-    // answer.
-    if (!request.ip) throw new Failure('unreadable')
-    for (const count of [countByAddress, countByUser]) {
-      const attempts = await count(request)
-      if (attempts.isAllowed || !attempts.isExceeded) continue
-      reply.header('retry-after', attempts.ttlInSeconds)
-      throw new Failure('tooMany')
-    }
-  }
+  const limitByAddress = limitAttempts(app.createRateLimit())
+  const limitByUser = limitAttempts(
+    app.createRateLimit({ keyGenerator: ({ caller }) => caller.id }),
+  )
 
   app.post('/login', {
     bodyLimit: BODY_LIMIT,
@@ -86,7 +78,7 @@ const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
       body: Login,
       response: { 200: LoginCorrecto },
     },
-    onRequest: limitAttempts,
+    onRequest: limitByAddress,
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
       if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
@@ -132,7 +124,7 @@ const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
       body: CambioDePassword,
       response: { 200: PasswordCambiada },
     },
-    onRequest: limitAttempts,
+    onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body, socket }) => {
       const { strPwd, strPwdNueva } = body
       if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
@@ -187,6 +179,25 @@ const authRoutes: RoutePlugin<{ config: Config }> = async (app, { config }) => {
   /** Returns a new token (contract, section 5). A `ver` of 0 is left out. */
   function signToken({ id, idPerfil, nombre, ver }: Token) {
     return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
+  }
+}
+
+/**
+ * Returns a hook that counts attempts to give a password. The hook throws the Failure `tooMany` at the
+ * first attempt in a minute that is one too many. Attempts are counted before all other work, so that
+ * a flood of logins reaches neither the captcha service nor the database.
+ */
+function limitAttempts(
+  count: ReturnType<FastifyInstance['createRateLimit']>,
+): onRequestAsyncHookHandler {
+  return async (request, reply) => {
+    // If the client has reset its connection, its address is unknown, and it does not wait for an
+    // answer.
+    if (!request.ip) throw new Failure('unreadable')
+    const attempts = await count(request)
+    if (attempts.isAllowed || !attempts.isExceeded) return
+    reply.header('retry-after', attempts.ttlInSeconds)
+    throw new Failure('tooMany')
   }
 }
 

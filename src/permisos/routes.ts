@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import type { Sql } from '../database/sql.js'
 import {
   Confirmation,
   DELETED,
@@ -41,8 +42,8 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
-const permisosRoutes: RoutePlugin = async (app) => {
-  const findOwnMapa = cacheMapas(app.sql)
+const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
+  const findOwnMapa = cacheMapas(sql)
 
   app.get('/', {
     config: {

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
@@ -26,14 +27,14 @@ const NO_ACTUALIZADO =
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.'
 
 interface Options {
+  passwords: Passwords
   imagenes: Imagenes
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
 }
 
 const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
-  const { passwords } = app
-  const { imagenes, imageLimit } = options
+  const { passwords, imagenes, imageLimit } = options
 
   app.get('/', {
     config: {
