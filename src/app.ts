@@ -79,10 +79,7 @@ const ABOUT = {
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
  * and the threads end (onClose).
  */
-export async function buildApp(
-  config: Config,
-  { logStream }: { logStream?: LogStream } = {},
-): Promise<FastifyInstance> {
+export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
   const app: FastifyInstance = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
@@ -135,19 +132,20 @@ export async function buildApp(
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
     const { default: metrics } = await import('./http/observation/metrics.js')
-    const waitingHashes = {
-      name: 'llavero_password_hashes_waiting',
-      help: 'Password hashes that wait for a thread',
-      read: passwords.waiting,
-    }
-    const droppedLines = {
-      name: 'llavero_log_lines_dropped_total',
-      help: 'Log lines that could not be written',
-      read: () => logStream?.dropped ?? 0,
-    }
     await app.register(metrics, {
       readQueries: sql.usage,
-      metrics: [waitingHashes, droppedLines],
+      metrics: [
+        {
+          name: 'llavero_password_hashes_waiting',
+          help: 'Password hashes that wait for a thread',
+          read: passwords.waiting,
+        },
+        {
+          name: 'llavero_log_lines_dropped_total',
+          help: 'Log lines that could not be written',
+          read: () => logStream?.dropped ?? 0,
+        },
+      ],
     })
   }
   const verifyToken = await addTokens(app, config)

@@ -13,16 +13,11 @@ import {
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
 
-/** The rules for the value of one environment variable. */
-interface Variable<Value> {
-  /** What the text must be: the words that follow "must be" in the error message. */
-  mustBe: string
-  /** Returns the value for a text. Throws an error if the text is invalid. */
-  parse(text: string): Value
-  /** The text if the variable is not set. It is empty if there is no default. */
-  preset: string
-}
-
+/**
+ * The environment variables. `mustBe` has the words that follow "must be" in the error message. `parse`
+ * returns the value for a text, and throws an error if the text is invalid. `preset` is the text if the
+ * variable is not set; it is empty if there is no default.
+ */
 const VARIABLES = {
   DATABASE_URL: {
     mustBe:
@@ -116,10 +111,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
 type IsValid = (text: string) => boolean
 
 /** A text. A variable without a default must be set, unless the empty text is valid. */
-function text(mustBe: string, isValid: IsValid, preset = '') {
+function text<Text extends string>(mustBe: string, isValid: IsValid, preset = '') {
   const parse = (text: string) => {
     assert(isValid(text))
-    return text
+    return text as Text
   }
   return { mustBe, parse, preset }
 }
@@ -139,14 +134,9 @@ function wholeNumber(unit: string, min: number, max: number, preset: number) {
 }
 
 /** One of several words. The first one is the default. */
-function choice<const Choice extends string>(preset: Choice, ...others: Choice[]) {
-  const choices = [preset, ...others]
-  const parse = (text: string) => {
-    const choice = choices.find((choice) => choice === text)
-    assert(choice)
-    return choice
-  }
-  return { mustBe: `one of ${choices.join(', ')}`, parse, preset }
+function choice<Choice extends string>(...choices: Choice[]) {
+  const mustBe = `one of ${choices.join(', ')}`
+  return text<Choice>(mustBe, (text) => choices.some((choice) => choice === text), choices[0])
 }
 
 /** Items that are separated by commas. The variable need not be set. */
@@ -164,8 +154,7 @@ function isSecret(text: string) {
 }
 
 function isWebAddress(text: string) {
-  const { protocol } = new URL(text)
-  return protocol === 'http:' || protocol === 'https:'
+  return /^https?:$/.test(new URL(text).protocol)
 }
 
 function isOrigin(item: string) {
@@ -184,61 +173,52 @@ function isProxyRange(item: string) {
  */
 function parseCloudinaryUrl(text: string) {
   // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
-  assert(text.startsWith('cloudinary://'))
+  assert(/^cloudinary:\/\/[^:@]+:[^:@]+@[^/?]/.test(text))
   const { hostname, username, password, searchParams } = new URL(text)
   const uploadPrefix = searchParams.get('upload_prefix')
-  assert(hostname && username && password)
   assert(uploadPrefix === null || isWebAddress(uploadPrefix))
   return { cloudName: hostname, apiKey: username, apiSecret: password, uploadPrefix }
 }
 
 /**
- * What the driver gets as `ssl`, for each value of the parameter `sslmode` of PostgreSQL's clients and of
- * the parameter `ssl` of other drivers: `verify-full` checks the certificate and the host's name in it,
- * `require` encrypts without a check, and `prefer` encrypts if the server supports it.
+ * The values of the parameter `sslmode` of PostgreSQL's clients and of the parameter `ssl` of other
+ * drivers: `verify-full` checks the certificate and the host's name in it, `require` encrypts without a
+ * check, and `prefer` encrypts if the server supports it.
  *
  * PostgreSQL's own clients differ in three values. With `allow` they encrypt only if the server demands
  * it, with `verify-ca` they do not check the name, and with `require` they check the certificate if they
  * find a file of root certificates.
  */
-const TLS_MODES = new Map<string, false | 'prefer' | 'require' | 'verify-full'>([
-  ['disable', false],
-  ['false', false],
-  ['prefer', 'prefer'],
-  ['allow', 'require'],
-  ['require', 'require'],
-  ['true', 'verify-full'],
-  ['verify-ca', 'verify-full'],
-  ['verify-full', 'verify-full'],
-])
+const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 
 /**
  * Matches the address of a database, which may have several hosts. The groups are the scheme with the
  * credentials, the hosts, and the name of the database with the parameters.
  */
-const DATABASE_ADDRESS = /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s]+)([/?]\S*)?$/
+const DATABASE_ADDRESS =
+  /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s,]+(?:,[^/?#@\s,]+)*)([/?]\S*)?$/
 
 /**
- * Returns the hosts, the name of the database and the TLS mode. `url` is the address that the driver
- * gets. It contains only the first host.
+ * Returns the hosts, the name of the database, and whether the host's certificate is checked. `url` is
+ * the address that the driver gets. It contains only the first host, and the TLS mode.
  */
 function parseDatabaseUrl(text: string) {
   const [, head = '', hosts = '', tail = ''] = DATABASE_ADDRESS.exec(text) ?? []
   const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
   const [url] = urls
-  assert(url && urls.every(({ hostname }) => hostname))
   // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
-  assert(decodeURIComponent(head))
+  assert(url && decodeURIComponent(head))
 
   const { searchParams, pathname } = url
-  const tls = TLS_MODES.get(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable')
-  assert(tls !== undefined)
+  const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
+  assert(TLS_MODE.test(mode))
+  searchParams.set('sslmode', mode)
   // The pool looks for the primary itself.
   searchParams.delete('target_session_attrs')
   return {
     url: url.href,
     database: decodeURIComponent(pathname.slice(1)),
-    tls,
+    isVerified: /^(true|verify)/.test(mode),
     hosts: urls.map(({ hostname, port }) => ({
       // In the hostname of a URL, an IPv6 address is enclosed in brackets.
       host: hostname.replace(/^\[|\]$/g, ''),

@@ -13,16 +13,12 @@ const EXIT_DEADLINE = 9000
 
 const log = openDestination(process.stdout.fd)
 
-let app: FastifyInstance | undefined
-let isStopping = false
-
-process.on('SIGTERM', stop)
-process.on('SIGINT', stop)
 process.on('uncaughtException', (error) => fail('llavero has crashed', error))
 
 try {
   const config = loadConfig(process.env)
-  app = await buildApp(config, { logStream: log })
+  const app = await buildApp(config, log)
+  stopAtSignals(app)
   await start(app, config)
 } catch (error) {
   await fail('llavero cannot start', error)
@@ -46,35 +42,37 @@ async function exit(code: number) {
 
 /** Migrates the database, sets up the first administrator, and then listens. */
 async function start(app: FastifyInstance, config: Config) {
-  const versions = { version: VERSION, node: process.version }
-  app.log.info(versions, 'the service starts')
+  app.log.info({ version: VERSION, node: process.version }, 'the service starts')
 
   const driver = await openPrimary(config)
   const applied = await migrate(driver)
   await driver.end()
-  if (applied) {
-    app.log.info({ applied }, 'database is up to date')
-  } else {
-    app.log.warn('the schema is newer than this release: nothing is changed')
-  }
+  if (applied) app.log.info({ applied }, 'database is up to date')
+  else app.log.warn('the schema is newer than this release: nothing is changed')
 
   await ensureAdministrador(app.sql, app, config)
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 
 /**
- * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest.
- * Ignores all signals after the first one. This function remains registered as their listener,
- * because without a listener Node would end the process at the next signal.
+ * At a signal, answers the requests in flight and then ends the process, after EXIT_DEADLINE at the
+ * latest. Ignores all signals after the first one. The listener remains registered, because without a
+ * listener Node would end the process at the next signal.
  */
-async function stop(signal: NodeJS.Signals) {
-  if (isStopping) return
-  isStopping = true
-  app?.log.info({ signal }, 'the service stops')
+function stopAtSignals(app: FastifyInstance) {
+  let isStopping = false
 
-  setTimeout(exit, EXIT_DEADLINE, 0).unref()
-  // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
-  // that has not ended.
-  if (app?.server.listening) await drain(app)
-  await exit(0)
+  async function stop(signal: NodeJS.Signals) {
+    if (isStopping) return
+    isStopping = true
+    app.log.info({ signal }, 'the service stops')
+    setTimeout(exit, EXIT_DEADLINE, 0)
+    // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
+    // that has not ended.
+    if (app.server.listening) await drain(app)
+    await exit(0)
+  }
+
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
 }

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 
-const PACKAGE = new URL('../package.json', import.meta.url)
-
-const text = readFileSync(PACKAGE, 'utf8')
+const require = createRequire(import.meta.url)
 
 /** The version of this release, from package.json. */
-export const VERSION: string = JSON.parse(text).version
+export const VERSION: string = require('../package.json').version

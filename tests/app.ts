@@ -81,7 +81,7 @@ export async function testApp(env: Record<string, string> = {}) {
     ...(POOLER_URL && { DATABASE_PREPARE: 'false' }),
     ...env,
   })
-  const app = await buildApp(config, { logStream })
+  const app = await buildApp(config, logStream)
   await ensureAdministrador(app.sql, app, ADMIN_ENV)
   const sql = postgres(config.DATABASE_URL.url, {
     max: 10,

@@ -38,12 +38,18 @@ describe('loadConfig', () => {
     expect(load()).toEqual({
       ...NEEDED,
       DATABASE_URL: {
-        url: NEEDED.DATABASE_URL,
+        url: `${NEEDED.DATABASE_URL}?sslmode=disable`,
         hosts: [{ host: 'db.local', port: 5432 }],
         database: 'llavero',
-        tls: false,
+        isVerified: false,
       },
-      CLOUDINARY_URL: { cloudName: 'nube', apiKey: 'llave', apiSecret: 'secreto-de-nube' },
+      JWT_SECRET_PREVIOUS: '',
+      CLOUDINARY_URL: {
+        cloudName: 'nube',
+        apiKey: 'llave',
+        apiSecret: 'secreto-de-nube',
+        uploadPrefix: null,
+      },
       CAPTCHA_VERIFY_URL: 'https://www.google.com/recaptcha/api/siteverify',
       HOST: '0.0.0.0',
       PORT: 3000,
@@ -55,6 +61,9 @@ describe('loadConfig', () => {
       LOG_LEVEL: 'info',
       LOGIN_RATE_LIMIT: 30,
       AUTHORIZATION: 'enforced',
+      ADMIN_USERNAME: '',
+      ADMIN_PASSWORD: '',
+      ADMIN_EMAIL: '',
       METRICS: 'false',
       DOCS: 'true',
     })
@@ -137,7 +146,7 @@ describe('loadConfig', () => {
       ['linklocal', '::1/128', '192.0.2.1/32'],
       [
         ...['true', 'false', '1', '0', '10.0.0.0/33', '::1/129', '10.0.0', 'loopback,', 'a.local'],
-        ...['10.0.0.0/', '10.0.0.0/0', '10.0.0.0/08', '10.0.0.0/8.5', '10.0.0.0/8/8'],
+        ...['10.0.0.0/', '10.0.0.0/0', '10.0.0.0/8.5', '10.0.0.0/8/8'],
       ],
     ],
     [
@@ -202,17 +211,21 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['', false],
-    ['?sslmode=disable', false],
-    ['?sslmode=prefer', 'prefer'],
-    ['?sslmode=require', 'require'],
-    ['?ssl=true', 'verify-full'],
-    ['?sslmode=verify-full&application_name=x', 'verify-full'],
-  ])('reads from the query %j of DATABASE_URL that TLS is %j', (query, tls) => {
-    const { DATABASE_URL } = load({ DATABASE_URL: `${NEEDED.DATABASE_URL}${query}` })
-    expect(DATABASE_URL.tls).toBe(tls)
-    expect(DATABASE_URL.url).not.toContain('ssl')
-  })
+    ['', 'disable', false],
+    ['?sslmode=disable', 'disable', false],
+    ['?sslmode=prefer', 'prefer', false],
+    ['?sslmode=require', 'require', false],
+    ['?ssl=true', 'true', true],
+    ['?sslmode=verify-ca', 'verify-ca', true],
+    ['?sslmode=verify-full&application_name=x', 'verify-full', true],
+  ])(
+    'reads from the query %j of DATABASE_URL that the TLS mode is %j',
+    (query, mode, isVerified) => {
+      const { DATABASE_URL } = load({ DATABASE_URL: `${NEEDED.DATABASE_URL}${query}` })
+      expect(DATABASE_URL.isVerified).toBe(isVerified)
+      expect(new URL(DATABASE_URL.url).searchParams.get('sslmode')).toBe(mode)
+    },
+  )
 
   it('never repeats a value in its message', () => {
     const message = refusal({

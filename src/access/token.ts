@@ -30,7 +30,7 @@ export type VerifyToken = (request: FastifyRequest) => Token
  */
 export async function addTokens(app: FastifyInstance, config: Config): Promise<VerifyToken> {
   const { JWT_SECRET, JWT_SECRET_PREVIOUS, CORS_ORIGIN } = config
-  const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter((key) => key !== undefined)
+  const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter(Boolean)
   await app.register(cookie)
   await app.register(jwt, {
     secret: JWT_SECRET,

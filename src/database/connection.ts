@@ -29,7 +29,7 @@ export interface Driver {
 
 /** Returns an instance of postgres.js, which opens connections when statements need them. */
 export function openDriver(
-  { DATABASE_URL: { url, database, tls }, DATABASE_PREPARE }: DatabaseConfig,
+  { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: DatabaseConfig,
   host: Host,
   { connection, ...further }: DriverOptions,
 ): Driver {
@@ -57,8 +57,9 @@ export function openDriver(
     socket: openSocket,
     // postgres.js would keep the percent-encoding of the name in `url`.
     ...(database && { database }),
-    // For an IP address, postgres.js does not say what the certificate must contain.
-    ssl: tls === 'verify-full' ? { host: host.host } : tls,
+    // The other TLS modes are in `url`. For an IP address, postgres.js does not say what the certificate
+    // must contain.
+    ...(isVerified && { ssl: { host: host.host } }),
     prepare: DATABASE_PREPARE === 'true',
     fetch_types: false,
     connect_timeout: CONNECT_TIMEOUT,
