@@ -1,14 +1,6 @@
 import assert from 'node:assert'
 import { compile } from '@fastify/proxy-addr'
-import {
-  hasAtMost,
-  hasAtMostBytes,
-  isEmail,
-  isStorable,
-  isVisible,
-  MAX_PASSWORD_BYTES,
-  MAX_TEXT,
-} from './texts.js'
+import { hasAtMost, isEmail, isStorable, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
@@ -16,20 +8,20 @@ export class ConfigError extends Error {}
 /**
  * The environment variables. `mustBe` has the words that follow "must be" in the error message. `parse`
  * returns the value for a text, and throws an error if the text is invalid. `preset` is the text if the
- * variable is not set; it is empty if there is no default.
+ * variable is not set.
  */
 const VARIABLES = {
   DATABASE_URL: {
     mustBe:
       'an address like postgres://user:password@host:5432/database; several hosts are separated by commas',
     parse: parseDatabaseUrl,
-    preset: '',
+    preset: undefined,
   },
   DATABASE_POOL_MAX: wholeNumber('a whole number of connections', 1, 1000, 10),
   DATABASE_PREPARE: choice('true', 'false'),
 
   JWT_SECRET: text('a secret of at least 32 characters', isSecret),
-  JWT_SECRET_PREVIOUS: text('a secret of at least 32 characters', optional(isSecret)),
+  JWT_SECRET_PREVIOUS: text('a secret of at least 32 characters', isSecret, ''),
   CAPTCHA_SECRET: text("the site's secret for the captcha verification", Boolean),
   CAPTCHA_VERIFY_URL: text(
     'an http(s) address',
@@ -40,7 +32,7 @@ const VARIABLES = {
     mustBe:
       'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
     parse: parseCloudinaryUrl,
-    preset: '',
+    preset: undefined,
   },
 
   HOST: text('an address or host name to listen on', Boolean, '0.0.0.0'),
@@ -57,16 +49,15 @@ const VARIABLES = {
 
   ADMIN_USERNAME: text(
     'a user name of at most 255 characters, all of them visible',
-    optional((text) => hasAtMost(MAX_TEXT, text) && isVisible(text)),
+    (text) => hasAtMost(255, text) && isVisible(text),
+    '',
   ),
   ADMIN_PASSWORD: text(
     'a password of at most 72 bytes',
-    optional((text) => hasAtMostBytes(MAX_PASSWORD_BYTES, text) && isStorable(text)),
+    (text) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES && isStorable(text),
+    '',
   ),
-  ADMIN_EMAIL: text(
-    'an email address',
-    optional((text) => hasAtMost(MAX_TEXT, text) && isEmail(text)),
-  ),
+  ADMIN_EMAIL: text('an email address', (text) => hasAtMost(255, text) && isEmail(text), ''),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
@@ -90,7 +81,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, { mustBe, parse, preset }] of Object.entries(VARIABLES)) {
-    const text = env[name] || preset
+    const text = env[name] || preset || ''
     try {
       values[name] = parse(text)
     } catch {
@@ -110,18 +101,13 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
 
 type IsValid = (text: string) => boolean
 
-/** A text. A variable without a default must be set, unless the empty text is valid. */
-function text<Text extends string>(mustBe: string, isValid: IsValid, preset = '') {
+/** A text. Without `preset`, the variable is required. */
+function text<Text extends string>(mustBe: string, isValid: IsValid, preset?: string) {
   const parse = (text: string) => {
-    assert(isValid(text))
+    assert(text === preset || isValid(text))
     return text as Text
   }
   return { mustBe, parse, preset }
-}
-
-/** Makes the empty text valid. */
-function optional(isValid: IsValid): IsValid {
-  return (text) => text === '' || isValid(text)
 }
 
 function wholeNumber(unit: string, min: number, max: number, preset: number) {

@@ -1,5 +1,3 @@
-/** The greatest length of user names and of email addresses, in characters. */
-export const MAX_TEXT = 255
 /** The longest password, in bytes. bcrypt ignores any further bytes. */
 export const MAX_PASSWORD_BYTES = 72
 
@@ -17,9 +15,6 @@ export const hasAtMost = (max: number, text: string) =>
   // A code point has one or two UTF-16 units. So the start of a text is too long if and only if the
   // text is, and the code points of a text of many megabytes are not all counted.
   [...text.slice(0, 2 * max + 1)].length <= max
-
-/** Returns whether `text` has at most `max` bytes in UTF-8. */
-export const hasAtMostBytes = (max: number, text: string) => Buffer.byteLength(text) <= max
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
 const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`

@@ -170,7 +170,7 @@ describe('/docs/json', () => {
     })
     for (const name of documented()) {
       const [permission] = needs[name]
-      if (permission) expect(operation(name).description).toContain(permission.replace(':', ' '))
+      if (permission) expect(operation(name).description).toContain(`Necesita el rol ${permission}`)
     }
   })
 

@@ -7,7 +7,7 @@ import { Failure, USUAL } from '../http/answers/failures.js'
 import type { Actor } from './caller.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
-import type { Lookup, Permission, Sesion } from './schemas.js'
+import type { Lookup, Permission } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
@@ -41,11 +41,11 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /**
-     * The caller. Null before the session has been checked, and if the route is public. The type
-     * leaves out null for the handlers, which run after the check.
+     * The caller. Undefined before the session has been checked, and if the route is public. The type
+     * leaves out undefined for the handlers, which run after the check.
      */
     caller: Actor
-    /** The database, in the share of the caller's sessions. Null like `caller`. */
+    /** The database, in the share of the caller's sessions. Undefined like `caller`. */
     sql: Sql
   }
 }
@@ -64,12 +64,7 @@ export function guardRoutes(
   { AUTHORIZATION }: Config,
 ) {
   const enforced = AUTHORIZATION === 'enforced'
-  const findSesion = shareLookups<Lookup, Sesion | undefined>(
-    (lookups) => findSesiones(sql, lookups),
-    MAX_IN_FLIGHT,
-  )
-  app.decorateRequest('caller', null as unknown as Actor)
-  app.decorateRequest('sql', null as unknown as Sql)
+  const findSesion = shareLookups((lookups: Lookup[]) => findSesiones(sql, lookups), MAX_IN_FLIGHT)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
@@ -120,14 +115,9 @@ function documentationOf({ access, unlessOwn }: FastifyContextConfig) {
   const session = { bearer: [] }
   if (access === 'public') return { security: [], sentence: 'No necesita sesión.' }
   if (access === 'session') return { security: [session], sentence: 'Necesita una sesión.' }
-  if (typeof access !== 'object') {
-    return {
-      security: [{ bearer: ['administrador'] }],
-      sentence: 'Necesita un perfil de administrador.',
-    }
-  }
-  const role = { bearer: [describeNeeds(access)] }
-  const sentence = `Necesita ${access.modulo} ${access.accion}`
-  if (!unlessOwn) return { security: [role], sentence: `${sentence}.` }
-  return { security: [role, session], sentence: `${sentence}, salvo para el propio.` }
+  const role = typeof access === 'object' ? describeNeeds(access) : 'administrador'
+  const needed = { bearer: [role] }
+  const sentence = `Necesita el rol ${role}`
+  if (!unlessOwn) return { security: [needed], sentence: `${sentence}.` }
+  return { security: [needed, session], sentence: `${sentence}, salvo para el propio.` }
 }

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { availableParallelism } from 'node:os'
 import pLimit from 'p-limit'
 import type { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
@@ -7,8 +6,10 @@ import { shareFairly } from '../http/limits/fair-share.js'
 import type { HashTask } from './password-worker.js'
 import { isPassword } from './schemas.js'
 
+/** How many threads hash passwords. */
+const THREADS = 2
 /**
- * How many tasks may wait at most. Each of two threads does about 15 tasks a second, so the last
+ * How many tasks may wait at most. Each of the two threads does about 15 tasks a second, so the last
  * one waits about 8 s.
  */
 const MAX_WAITING = 256
@@ -26,7 +27,6 @@ const MAX_WAITING_OF_USER = 64
  * `npm run bench -- --only login`.
  */
 export function startPasswords() {
-  const maxThreads = Math.min(2, availableParallelism())
   let opened: Promise<Piscina> | undefined
 
   /** Opens the pool of threads at the first task, so that the service starts faster. */
@@ -36,7 +36,7 @@ export function startPasswords() {
       return new Piscina({
         filename: worker.href,
         minThreads: 0,
-        maxThreads,
+        maxThreads: THREADS,
         idleTimeout: 60_000,
       })
     })
@@ -46,7 +46,7 @@ export function startPasswords() {
   // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
-  const limit = pLimit(maxThreads)
+  const limit = pLimit(THREADS)
   const { takeShare } = shareFairly(1, MAX_WAITING_OF_USER)
 
   async function run(task: HashTask, user?: number, client?: Socket) {

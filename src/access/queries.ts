@@ -10,7 +10,7 @@ import type { Lookup, Sesion } from './schemas.js'
  * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
  * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
  */
-export async function findSesiones(sql: Sql, lookups: Lookup[]): Promise<(Sesion | undefined)[]> {
+export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
   const rows = await sql<(Sesion & { n: number })[]>`
     with modulos as materialized (

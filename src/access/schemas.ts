@@ -7,12 +7,12 @@ import {
   violatedConstraint,
 } from '../http/input/constraints.js'
 import { field, MAX_ID } from '../http/input/fields.js'
-import { hasAtMostBytes, MAX_PASSWORD_BYTES } from '../texts.js'
+import { MAX_PASSWORD_BYTES } from '../texts.js'
 
 const fitsBcrypt: Constraint = {
   name: 'bytes',
   message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
-  isSatisfied: (text: string) => hasAtMostBytes(MAX_PASSWORD_BYTES, text),
+  isSatisfied: (text: string) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES,
 }
 
 /**

@@ -11,12 +11,6 @@ export const COOKIE = 'auth_token'
 /** How long a token is valid, in seconds: 8 hours (contract, section 8). */
 const TOKEN_SECONDS = 28_800
 
-declare module '@fastify/jwt' {
-  interface FastifyJWT {
-    payload: Token
-  }
-}
-
 /**
  * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no token, or
  * if the token has expired, has a wrong signature, or has a payload that is not a Token.

@@ -3,13 +3,6 @@ import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 
 /**
- * Returns whether the captcha service accepts `token`. `remoteip` is the IP address of the client.
- * Throws the Failure `unavailable` if the service cannot be reached or its answer cannot be used, and
- * `busy` if too many tokens are being verified.
- */
-export type VerifyCaptcha = (token: string, remoteip: string) => Promise<boolean>
-
-/**
  * How long the captcha service may take from the request to the end of its answer, in milliseconds.
  */
 const TIMEOUT = 5000
@@ -24,42 +17,37 @@ const MAX_ANSWER_BYTES = 64 * 1024
 /**
  * Returns a function that verifies captcha tokens by the siteverify protocol, which reCAPTCHA,
  * hCaptcha and Turnstile share. It sends one request for each token and does not retry.
+ *
+ * The function returns whether the captcha service accepts `token`. `remoteip` is the IP address of the
+ * client. It throws the Failure `unavailable` if the service cannot be reached or its answer cannot be
+ * used, and `busy` if too many tokens are being verified.
  */
-export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config): VerifyCaptcha {
+export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) {
   const limit = pLimit(MAX_PENDING)
 
   async function verify(token: string, remoteip: string) {
     const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
     try {
-      const { ok, success } = await post(CAPTCHA_VERIFY_URL, form)
+      // node-fetch is loaded at the first login, so that the service starts faster.
+      const { default: fetch } = await import('node-fetch')
+      const response = await fetch(CAPTCHA_VERIFY_URL, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        signal: AbortSignal.timeout(TIMEOUT),
+        size: MAX_ANSWER_BYTES,
+        redirect: 'error',
+      })
+      const { success } = Object(await response.json())
       if (success === false) return false
-      if (success === true && ok) return true
+      if (success === true && response.ok) return true
       throw new Error('the captcha service has not decided')
     } catch (cause) {
       throw new Failure('unavailable', undefined, { cause })
     }
   }
 
-  return async (token, remoteip) => {
+  return async (token: string, remoteip: string) => {
     if (limit.activeCount >= MAX_PENDING) throw new Failure('busy')
     return limit(verify, token, remoteip)
   }
-}
-
-/**
- * Sends the form. Returns whether the status of the answer is a success (2xx), and the property `success`
- * of its body. Throws an error if there is no answer in time or its body is not JSON.
- */
-async function post(url: string, form: Record<string, string>) {
-  // node-fetch is loaded at the first login, so that the service starts faster.
-  const { default: fetch } = await import('node-fetch')
-  const response = await fetch(url, {
-    method: 'POST',
-    body: new URLSearchParams(form),
-    signal: AbortSignal.timeout(TIMEOUT),
-    size: MAX_ANSWER_BYTES,
-    redirect: 'error',
-  })
-  const { success } = Object(await response.json())
-  return { ok: response.ok, success }
 }

@@ -12,13 +12,13 @@ export async function findCredenciales(sql: Sql, nombre: string) {
   const [usuario] = await sql<Credenciales[]>`
     select
       id,
-      "strNombreUsuario",
+      "strNombreUsuario" as nombre,
       "idPerfil",
+      "strCorreo" as correo,
+      "strNumeroCelular" as celular,
+      "imagenUrl",
       "strPwd",
-      "strCorreo",
-      "strNumeroCelular",
-      "idEstadoUsuario",
-      "imagenUrl"
+      "idEstadoUsuario"
     from usuario
     where require_primary()
       and fold_case("strNombreUsuario") = fold_case(${nombre})
@@ -28,7 +28,7 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 }
 
 /** Finds the hash of the actor's password. Returns undefined if the user has been deleted. */
-export async function findHash(sql: Sql, { id }: Actor): Promise<string | undefined> {
+export async function findHash(sql: Sql, { id }: Actor) {
   const [usuario] = await sql<{ strPwd: string }[]>`
     select "strPwd"
     from usuario
@@ -45,7 +45,7 @@ export async function beginSesion(
   sql: Sql,
   { id, strPwd: hash }: Credenciales,
   client: Pick<Actor, 'ip' | 'idPeticion'>,
-): Promise<number | null> {
+) {
   const [row] = await sql<[{ ver: number | null }]>`
     select (begin_sesion(${id}, ${hash}, ${sql.json(client)}) -> 'ver')::integer as ver
   `
@@ -57,7 +57,7 @@ export async function beginSesion(
  * Returns the version of the actor's sessions from now on. Throws the Failure `unauthenticated` if the
  * actor's session has ended already.
  */
-export async function updatePassword(sql: Sql, actor: Actor, hash: string): Promise<number> {
+export async function updatePassword(sql: Sql, actor: Actor, hash: string) {
   const [row] = await sql<[{ ver: number }]>`
     select (update_password(${hash}, ${sql.json(actor)}) -> 'ver')::integer as ver
   `.catch(onRefusal)
@@ -68,6 +68,6 @@ export async function updatePassword(sql: Sql, actor: Actor, hash: string): Prom
  * Ends all sessions of the actor. Afterwards no token that was issued before is valid. Throws the
  * Failure `unauthenticated` if the actor's session has ended already.
  */
-export async function endSesiones(sql: Sql, actor: Actor): Promise<void> {
+export async function endSesiones(sql: Sql, actor: Actor) {
   await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
 }

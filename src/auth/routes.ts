@@ -86,23 +86,16 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid', SIN_CREDENCIALES)
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
-      const { id, strNombreUsuario: nombre, idPerfil } = usuario
       const ver = await beginSesion(sql, usuario, {
         ip: request.clientIp,
         idPeticion: request.id,
       })
       if (ver === null) throw new Failure('unauthenticated', SIN_USUARIO)
+      const { strPwd: _hash, idEstadoUsuario: _activo, ...user } = usuario
       return {
         success: true as const,
-        token: signToken({ id, nombre, idPerfil, ver }),
-        user: {
-          id,
-          nombre,
-          idPerfil,
-          correo: usuario.strCorreo,
-          celular: usuario.strNumeroCelular,
-          imagenUrl: usuario.imagenUrl,
-        },
+        token: signToken({ ...user, ver }),
+        user,
       }
     },
   })

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Password } from '../access/schemas.js'
 import { Done, Named, NullableText } from '../http/answers/envelopes.js'
 import { isText, requiredAndNotEmpty } from '../http/input/constraints.js'
@@ -60,48 +60,44 @@ export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está 
   token: TokenEmitido,
 })
 
+const UsuarioDeSesion = Type.Object(
+  {
+    id: Type.Integer({
+      description: 'Id del usuario',
+      examples: [7],
+    }),
+    nombre: Type.String({
+      description: 'Nombre de usuario',
+      examples: ['ana'],
+    }),
+    idPerfil: Type.Integer({
+      description: 'Id del perfil del usuario',
+      examples: [3],
+    }),
+    correo: Type.String({
+      description: 'Correo electrónico',
+      examples: ['ana@ejemplo.com'],
+    }),
+    celular: NullableText({
+      description: 'Número de celular',
+      examples: ['5512345678'],
+    }),
+    imagenUrl: NullableText({
+      description: 'Dirección de la imagen',
+      examples: ['https://imagenes.ejemplo.com/ana.png'],
+    }),
+  },
+  { description: 'El usuario que ha iniciado la sesión' },
+)
+
 export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   success: Done(true),
   token: TokenEmitido,
-  user: Type.Object(
-    {
-      id: Type.Integer({
-        description: 'Id del usuario',
-        examples: [7],
-      }),
-      nombre: Type.String({
-        description: 'Nombre de usuario',
-        examples: ['ana'],
-      }),
-      idPerfil: Type.Integer({
-        description: 'Id del perfil del usuario',
-        examples: [3],
-      }),
-      correo: Type.String({
-        description: 'Correo electrónico',
-        examples: ['ana@ejemplo.com'],
-      }),
-      celular: NullableText({
-        description: 'Número de celular',
-        examples: ['5512345678'],
-      }),
-      imagenUrl: NullableText({
-        description: 'Dirección de la imagen',
-        examples: ['https://imagenes.ejemplo.com/ana.png'],
-      }),
-    },
-    { description: 'El usuario que ha iniciado la sesión' },
-  ),
+  user: UsuarioDeSesion,
 })
 
-/** The columns of a user that the login reads. */
-export interface Credenciales {
-  id: number
-  strNombreUsuario: string
-  idPerfil: number
+/** The columns of a user that the login reads. The client does not get the last two. */
+export interface Credenciales extends Static<typeof UsuarioDeSesion> {
   strPwd: string
-  strCorreo: string
-  strNumeroCelular: string | null
   idEstadoUsuario: boolean
-  imagenUrl: string | null
 }
