@@ -79,7 +79,7 @@ const ABOUT = {
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
  * and the threads end (onClose).
  */
-export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
+export async function buildApp(config: Config, logStream?: LogStream) {
   const app: FastifyInstance = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),

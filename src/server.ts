@@ -1,6 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
-import { type Config, ConfigError, loadConfig } from './config.js'
+import { ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
 import { drain } from './http/drain.js'
@@ -12,24 +11,33 @@ import { VERSION } from './version.js'
 const EXIT_DEADLINE = 9000
 
 const log = openDestination(process.stdout.fd)
+let problem = 'llavero cannot start'
+let isStopping = false
 
-process.on('uncaughtException', (error) => fail('llavero has crashed', error))
+// This includes what is thrown below.
+process.on('uncaughtException', fail)
 
-try {
-  const config = loadConfig(process.env)
-  const app = await buildApp(config, log)
-  stopAtSignals(app)
-  await start(app, config)
-} catch (error) {
-  await fail('llavero cannot start', error)
-}
+const config = loadConfig(process.env)
+const app = await buildApp(config, log)
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
+app.log.info({ version: VERSION, node: process.version }, 'the service starts')
 
-/** Ends the process with the exit code 1, and prints `problem` and the error. */
-async function fail(problem: string, error: unknown) {
+const driver = await openPrimary(config)
+const applied = await migrate(driver)
+await driver.end()
+if (applied) app.log.info({ applied }, 'database is up to date')
+else app.log.warn('the schema is newer than this release: nothing is changed')
+
+await ensureAdministrador(app.sql, app, config)
+await app.listen({ host: config.HOST, port: config.PORT })
+problem = 'llavero has crashed'
+
+/** Prints `problem` and the error, and ends the process with the exit code 1. */
+async function fail(error: Error) {
   // Printing the stack reveals no secret. An error of a database connection contains the address of the
   // host, but never the password.
-  const { message, stack } = error as Error
-  const text = error instanceof ConfigError ? message : stack
+  const text = error instanceof ConfigError ? error.message : error.stack
   process.stderr.write(`${problem}\n${text}\n`)
   await exit(1)
 }
@@ -40,39 +48,19 @@ async function exit(code: number) {
   process.exit(code)
 }
 
-/** Migrates the database, sets up the first administrator, and then listens. */
-async function start(app: FastifyInstance, config: Config) {
-  app.log.info({ version: VERSION, node: process.version }, 'the service starts')
-
-  const driver = await openPrimary(config)
-  const applied = await migrate(driver)
-  await driver.end()
-  if (applied) app.log.info({ applied }, 'database is up to date')
-  else app.log.warn('the schema is newer than this release: nothing is changed')
-
-  await ensureAdministrador(app.sql, app, config)
-  await app.listen({ host: config.HOST, port: config.PORT })
-}
-
 /**
- * At a signal, answers the requests in flight and then ends the process, after EXIT_DEADLINE at the
- * latest. Ignores all signals after the first one. The listener remains registered, because without a
- * listener Node would end the process at the next signal.
+ * Answers the requests in flight and then ends the process, after EXIT_DEADLINE at the latest.
+ * Ignores all signals after the first one. This function remains registered as their listener,
+ * because without a listener Node would end the process at the next signal.
  */
-function stopAtSignals(app: FastifyInstance) {
-  let isStopping = false
+async function stop(signal: NodeJS.Signals) {
+  if (isStopping) return
+  isStopping = true
+  app.log.info({ signal }, 'the service stops')
 
-  async function stop(signal: NodeJS.Signals) {
-    if (isStopping) return
-    isStopping = true
-    app.log.info({ signal }, 'the service stops')
-    setTimeout(exit, EXIT_DEADLINE, 0)
-    // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
-    // that has not ended.
-    if (app.server.listening) await drain(app)
-    await exit(0)
-  }
-
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  setTimeout(exit, EXIT_DEADLINE, 0)
+  // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
+  // that has not ended.
+  if (app.server.listening) await drain(app)
+  await exit(0)
 }

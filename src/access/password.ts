@@ -4,7 +4,7 @@ import type { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import type { HashTask } from './password-worker.js'
-import { isPassword } from './schemas.js'
+import { PASSWORD_CONSTRAINTS } from './schemas.js'
 
 /** How many threads hash passwords. */
 const THREADS = 2
@@ -27,21 +27,8 @@ const MAX_WAITING_OF_USER = 64
  * `npm run bench -- --only login`.
  */
 export function startPasswords() {
+  /** The threads. They are opened for the first task, so that the service starts faster. */
   let opened: Promise<Piscina> | undefined
-
-  /** Opens the pool of threads at the first task, so that the service starts faster. */
-  function openPool() {
-    opened ??= import('piscina').then(({ Piscina }) => {
-      const worker = new URL('./password-worker.js', import.meta.url)
-      return new Piscina({
-        filename: worker.href,
-        minThreads: 0,
-        maxThreads: THREADS,
-        idleTimeout: 60_000,
-      })
-    })
-    return opened
-  }
 
   // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
   // closed the connection before a thread is free. Piscina drops a task only if the task's
@@ -54,8 +41,9 @@ export function startPasswords() {
       if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
       return limit(async () => {
         if (client?.destroyed) throw new Failure('busy')
-        const pool = await openPool()
-        return pool.run(task)
+        opened ??= openThreads()
+        const threads = await opened
+        return threads.run(task)
       })
     }
     return user === undefined ? takeTurn() : takeShare(user, takeTurn)
@@ -73,18 +61,31 @@ export function startPasswords() {
      * is not compared. Throws the Failure `busy` as `hash` does, and if `client`, the connection of
      * the client that waits, was closed before a thread was free.
      */
-    compare: async (plain: string, hash: string, client: Socket, user?: number): Promise<boolean> =>
-      isPassword(plain) && run({ plain, hash }, user, client),
+    async compare(plain: string, hash: string, client: Socket, user?: number): Promise<boolean> {
+      const isPossible = PASSWORD_CONSTRAINTS.every(({ isSatisfied }) => isSatisfied(plain))
+      return isPossible && run({ plain, hash }, user, client)
+    },
 
     /** Returns the number of tasks that wait for a thread. */
     waiting: () => limit.pendingCount,
 
     /** Ends the threads. */
     async close() {
-      const pool = await opened
-      await pool?.destroy()
+      const threads = await opened
+      await threads?.destroy()
     },
   }
+}
+
+async function openThreads() {
+  const { Piscina } = await import('piscina')
+  const worker = new URL('./password-worker.js', import.meta.url)
+  return new Piscina({
+    filename: worker.href,
+    minThreads: 0,
+    maxThreads: THREADS,
+    idleTimeout: 60_000,
+  })
 }
 
 /** Hashes and compares passwords in threads of their own. */

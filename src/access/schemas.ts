@@ -4,7 +4,6 @@ import {
   isStorable,
   isText,
   requiredAndNotEmpty,
-  violatedConstraint,
 } from '../http/input/constraints.js'
 import { field, MAX_ID } from '../http/input/fields.js'
 import { MAX_PASSWORD_BYTES } from '../texts.js'
@@ -20,11 +19,6 @@ const fitsBcrypt: Constraint = {
  * NUL to each password and repeats the result, so "a" and "a\0a" would have the same hash.
  */
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
-
-/** Returns whether a stored user can have this password. Other passwords are not compared. */
-export function isPassword(value: unknown) {
-  return violatedConstraint(PASSWORD_CONSTRAINTS, value) === undefined
-}
 
 /** A password in a request. Only its hash is stored. */
 export const Password = field<string>(

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import rateLimit from '@fastify/rate-limit'
-import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
+import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
+import type { onRequestAsyncHookHandler } from 'fastify'
 import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
 import type { Token } from '../access/schemas.js'
@@ -51,12 +51,9 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     timeWindow: '1 minute',
     cache: ADDRESSES,
   })
-  // The counters belong to the limiters and not to the routes, so a login and a change of the password
-  // count together.
-  const limitByAddress = limitAttempts(app.createRateLimit())
-  const limitByUser = limitAttempts(
-    app.createRateLimit({ keyGenerator: ({ caller }) => caller.id }),
-  )
+  // Each of these has counters of its own. A login and a change of the password count together by address.
+  const limitByAddress = limitAttempts()
+  const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
     bodyLimit: BODY_LIMIT,
@@ -152,6 +149,25 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   })
 
   /**
+   * Returns a hook that counts attempts to give a password, by default those of each address. The hook
+   * throws the Failure `tooMany` at the first attempt in a minute that is one too many. Attempts are
+   * counted before all other work, so that a flood of logins reaches neither the captcha service nor the
+   * database.
+   */
+  function limitAttempts(options?: CreateRateLimitOptions): onRequestAsyncHookHandler {
+    const count = app.createRateLimit(options)
+    return async (request, reply) => {
+      // If the client has reset its connection, its address is unknown, and it does not wait for an
+      // answer.
+      if (!request.ip) throw new Failure('unreadable')
+      const attempts = await count(request)
+      if (attempts.isAllowed || !attempts.isExceeded) return
+      reply.header('retry-after', attempts.ttlInSeconds)
+      throw new Failure('tooMany')
+    }
+  }
+
+  /**
    * Returns the active user with this name and password. Throws the Failure `unauthenticated` with
    * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
    * client that waits.
@@ -172,25 +188,6 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   /** Returns a new token (contract, section 5). A `ver` of 0 is left out. */
   function signToken({ id, idPerfil, nombre, ver }: Token) {
     return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
-  }
-}
-
-/**
- * Returns a hook that counts attempts to give a password. The hook throws the Failure `tooMany` at the
- * first attempt in a minute that is one too many. Attempts are counted before all other work, so that
- * a flood of logins reaches neither the captcha service nor the database.
- */
-function limitAttempts(
-  count: ReturnType<FastifyInstance['createRateLimit']>,
-): onRequestAsyncHookHandler {
-  return async (request, reply) => {
-    // If the client has reset its connection, its address is unknown, and it does not wait for an
-    // answer.
-    if (!request.ip) throw new Failure('unreadable')
-    const attempts = await count(request)
-    if (attempts.isAllowed || !attempts.isExceeded) return
-    reply.header('retry-after', attempts.ttlInSeconds)
-    throw new Failure('tooMany')
   }
 }
 
