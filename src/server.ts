@@ -12,7 +12,6 @@ const EXIT_DEADLINE = 9000
 
 const log = openDestination(process.stdout.fd)
 let problem = 'llavero cannot start'
-let isStopping = false
 
 // This includes what is thrown below.
 process.on('uncaughtException', fail)
@@ -54,8 +53,8 @@ async function exit(code: number) {
  * because without a listener Node would end the process at the next signal.
  */
 async function stop(signal: NodeJS.Signals) {
-  if (isStopping) return
-  isStopping = true
+  if (app.isStopping) return
+  app.isStopping = true
   app.log.info({ signal }, 'the service stops')
 
   setTimeout(exit, EXIT_DEADLINE, 0)

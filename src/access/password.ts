@@ -34,10 +34,10 @@ export function startPasswords() {
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
   const limit = pLimit(THREADS)
-  const { takeShare } = shareFairly(1, MAX_WAITING_OF_USER)
+  const takeShare = shareFairly(1, MAX_WAITING_OF_USER)
 
   async function run(task: HashTask, user?: number, client?: Socket) {
-    const takeTurn = async () => {
+    return takeShare(user, async () => {
       if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
       return limit(async () => {
         if (client?.destroyed) throw new Failure('busy')
@@ -45,8 +45,7 @@ export function startPasswords() {
         const threads = await opened
         return threads.run(task)
       })
-    }
-    return user === undefined ? takeTurn() : takeShare(user, takeTurn)
+    })
   }
 
   return {

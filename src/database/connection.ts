@@ -1,7 +1,6 @@
 import { Socket } from 'node:net'
-import postgres, { type Options } from 'postgres'
+import postgres, { type Options, type Sql } from 'postgres'
 import type { Config } from '../config.js'
-import type { DriverSql } from './sql.js'
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 export type Host = Config['DATABASE_URL']['hosts'][number]
@@ -18,7 +17,7 @@ type DriverOptions = Options<Record<string, never>> & {
 /** An instance of postgres.js. All of its connections go to the same host. */
 export interface Driver {
   readonly host: Host
-  readonly sql: DriverSql
+  readonly sql: Sql
   /**
    * Closes all connections at once, with a reset, which drops the bytes that were not sent yet. So a
    * statement that was reported as failed cannot reach the server later. No connection can be opened
@@ -86,7 +85,7 @@ export function openDriver(
  * Opens one connection to the first host that is a primary, for migrations, which may take long. The
  * caller must end it. If no host can be used, throws an error with the reason for each host.
  */
-export async function openPrimary(config: DatabaseConfig): Promise<DriverSql> {
+export async function openPrimary(config: DatabaseConfig): Promise<Sql> {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
     const { sql, cut } = openDriver(config, host, { max: 1 })

@@ -13,10 +13,9 @@ export async function readSqlFolder(folder: string): Promise<SqlFile[]> {
   const url = new URL(`sql/${folder}/`, ROOT)
   const entries = await readdir(url)
   const names = entries.filter((name) => name.endsWith('.sql')).sort()
-
-  async function readSqlFile(name: string) {
+  const files = names.map(async (name) => {
     const text = await readFile(new URL(name, url), 'utf8')
     return { name, text }
-  }
-  return Promise.all(names.map(readSqlFile))
+  })
+  return Promise.all(files)
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { VERSION } from '../version.js'
 import type { SqlFile } from './files.js'
@@ -13,7 +13,7 @@ import type { SqlFile } from './files.js'
  */
 export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Promise<void> {
   const texts = files.map(({ text }) => text).join('')
-  const checksum = createHash('sha256').update(texts).digest('hex')
+  const checksum = hash('sha256', texts)
   const [stored] = await tx<{ comment: string | null }[]>`
     select obj_description('migracion'::regclass, 'pg_class') as comment
   `

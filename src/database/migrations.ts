@@ -1,6 +1,6 @@
+import type { Sql } from 'postgres'
 import { readSqlFolder } from './files.js'
 import { applyFunctions } from './functions.js'
-import type { DriverSql } from './sql.js'
 
 /** The key of the advisory lock for migrations. No other lock in this database has it. */
 export const MIGRATION_LOCK = 7_305_511_402
@@ -15,7 +15,7 @@ export const MIGRATION_LOCK = 7_305_511_402
  * this release does not know, a newer release has migrated the database. Then migrate changes
  * nothing and returns undefined.
  */
-export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
+export async function migrate(sql: Sql): Promise<string[] | undefined> {
   const migrations = await readSqlFolder('migrations')
   const functions = [
     ...(await readSqlFolder('functions')),

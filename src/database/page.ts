@@ -1,4 +1,4 @@
-import type { Sql, Statement } from './sql.js'
+import type { Sql } from './sql.js'
 
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
@@ -6,11 +6,8 @@ export const PAGE_SIZE = 5
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
 
-/** Returns the number of pages for a list of `rows` rows, which is 0 for an empty list. */
-export const pageCount = (rows: number) => Math.ceil(rows / PAGE_SIZE)
-
 /** A statement that is used as a part of another one. */
-type Fragment = Statement<unknown>
+type Fragment = Promise<unknown>
 
 interface List {
   /** Selects all rows of the list, in any order. The rows have an `id`. */
@@ -66,7 +63,7 @@ export async function findPage<Row extends { id: number }>(
  */
 export function splitPage<Row extends { id: number }>(found: (Row & { total: number })[]) {
   const data: Row[] = found.filter(({ id }) => id !== null)
-  return { data, totalPages: pageCount(found[0]?.total ?? 0) }
+  return { data, totalPages: Math.ceil((found[0]?.total ?? 0) / PAGE_SIZE) }
 }
 
 /**

@@ -4,7 +4,13 @@ import pLimit from 'p-limit'
 import type { PendingQuery, Row, RowList } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
-import { CONNECT_TIMEOUT, type DatabaseConfig, type Driver, openDriver } from './connection.js'
+import {
+  CONNECT_TIMEOUT,
+  type DatabaseConfig,
+  type Driver,
+  type Host,
+  openDriver,
+} from './connection.js'
 import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
 
 /**
@@ -89,7 +95,9 @@ export function openPool(
 ): Pool {
   const max = config.DATABASE_POOL_MAX
   const limit = pLimit(max)
-  const { takeShare, waiting } = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
+  const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
+  /** How many statements have a connection, open one, or wait. */
+  let unanswered = 0
   /** The hosts. The first one is the host of the present driver. */
   const hosts = [...config.DATABASE_URL.hosts]
   let driver = open()
@@ -102,9 +110,7 @@ export function openPool(
   let isEnded = false
 
   function open() {
-    const [host] = hosts
-    if (!host) throw new Error('DATABASE_URL names no host')
-    return openDriver(config, host, {
+    return openDriver(config, hosts[0] as Host, {
       max,
       // At most one statement is in flight on a connection. Otherwise a statement could wait behind one
       // that waits for a lock, while other connections are free.
@@ -117,7 +123,7 @@ export function openPool(
   }
 
   /** Returns the tag for the statements of a user, or of nobody. */
-  function share(user: number | null): Sql {
+  function share(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
       query.handler = () => execute(query, user).then(query.resolve, query.reject)
@@ -126,10 +132,12 @@ export function openPool(
     return Object.assign(tag as unknown as Sql, { json: driver.sql.json })
   }
 
-  async function execute(query: Query, user: number | null) {
+  function execute(query: Query, user?: number) {
     const sendBy = performance.now() + SEND_TIMEOUT
-    const takeTurn = () => limit(send, query, sendBy)
-    return user === null ? takeTurn() : takeShare(user, takeTurn)
+    unanswered += 1
+    return takeShare(user, () => limit(send, query, sendBy)).finally(() => {
+      unanswered -= 1
+    })
   }
 
   /** Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`. */
@@ -192,9 +200,9 @@ export function openPool(
     return new StatementNotSent(lastFailure)
   }
 
-  return Object.assign(share(null), {
+  return Object.assign(share(), {
     share,
-    usage: () => ({ running: limit.activeCount, waiting: limit.pendingCount + waiting() }),
+    usage: () => ({ running: limit.activeCount, waiting: unanswered - limit.activeCount }),
     async end() {
       isEnded = true
       await driver.sql.end({ timeout: 1 })

@@ -13,7 +13,7 @@ import { inTime } from './sql.js'
  * If there is no answer in time after the first of these look-ups, all of them reject with a
  * DatabaseTimeout.
  */
-export function shareLookups<Lookup extends object, Found>(
+export function shareLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
   maxInFlight: number,
 ): (lookup: Lookup) => Promise<Found | undefined> {

@@ -1,27 +1,24 @@
-import type { Parameter, PostgresError, Sql as PostgresSql } from 'postgres'
+import type { Parameter, PostgresError } from 'postgres'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
 
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
 
-/** The interface of postgres.js. It offers transactions and scripts, which the pool does not. */
-export type DriverSql = PostgresSql
+/**
+ * A value in a statement: a parameter, or another statement. That statement is not sent itself, but
+ * becomes a part of the text.
+ */
+export type Value = string | number | boolean | null | Parameter | Promise<unknown>
 
 /**
- * A statement. It is sent once, when it is awaited for the first time. A statement that is a value
- * of another statement is not sent itself, but becomes a part of the other statement's text.
+ * The tag of the template literals for statements. A statement is sent once, when it is awaited for the
+ * first time. `Rows` is the type of the array of rows.
  */
-export type Statement<Rows> = Promise<Rows>
-
-/** A value in a statement: a parameter, or another statement that becomes a part of the text. */
-export type Value = string | number | boolean | null | Parameter | Statement<unknown>
-
-/** The tag of the template literals for statements. `Rows` is the type of the array of rows. */
 export interface Sql {
   <Rows extends readonly object[] = Record<string, unknown>[]>(
     strings: TemplateStringsArray,
     ...values: readonly Value[]
-  ): Statement<Rows>
+  ): Promise<Rows>
   /** Returns a parameter that is sent as jsonb. */
   json(value: object): Parameter
 }

@@ -42,9 +42,8 @@ export function keepIdleConnections(app: FastifyInstance) {
   })
 }
 
-/** Closes a listening application, NOTICE after `/health/ready` has begun to answer 503. */
+/** Closes a listening application, NOTICE after `isStopping` was set. */
 export async function drain(app: FastifyInstance) {
-  app.isStopping = true
   await sleep(NOTICE)
   await app.close()
 }

@@ -72,10 +72,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     failures?: FailureAnswers
   }
-  interface FastifyRequest {
-    /** The Failure of the request, if it has failed. */
-    failure?: Failure
-  }
 }
 
 /**

@@ -1,13 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** How many bytes of the request's body are counted. */
-    bodyBytes?: number
-  }
-}
-
 /** Returns the id of the user who has sent a request, or undefined if it needs no session. */
 export type UserOf = (request: FastifyRequest) => number | undefined
 

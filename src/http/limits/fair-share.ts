@@ -8,7 +8,7 @@ const USERS = 10_000
 /**
  * Returns a function that calls `task` for a user. At most `concurrency` tasks of one user are in
  * progress at a time. Further ones wait, in the order of the calls. If `maxWaiting` tasks of the user
- * wait already, the function throws the Failure `busy`.
+ * wait already, the function throws the Failure `busy`. Tasks of nobody have no limit.
  *
  * The tasks take what is scarce from a queue that all users share. So each user has at most
  * `concurrency` tasks in that queue, and the users take turns in it.
@@ -16,18 +16,11 @@ const USERS = 10_000
 export function shareFairly(concurrency: number, maxWaiting: number) {
   const shares = new LRUCache<number, LimitFunction>({ max: USERS })
 
-  async function takeShare<T>(user: number, task: () => Promise<T>): Promise<T> {
+  return async <T>(user: number | undefined, task: () => Promise<T>): Promise<T> => {
+    if (user === undefined) return task()
     const share = shares.get(user) ?? pLimit(concurrency)
     shares.set(user, share)
     if (share.pendingCount >= maxWaiting) throw new Failure('busy')
     return share(task)
   }
-
-  /** Returns the number of tasks that wait for their user's other tasks. */
-  function waiting() {
-    const counts = [...shares.values()].map(({ pendingCount }) => pendingCount)
-    return counts.reduce((sum, count) => sum + count, 0)
-  }
-
-  return { takeShare, waiting }
 }

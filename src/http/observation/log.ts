@@ -59,12 +59,6 @@ declare module 'fastify' {
   interface FastifyBaseLogger {
     audit: FastifyLogFn
   }
-  interface FastifyRequest {
-    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
-    clientIp: string
-    /** What the request's line has instead of, and besides, the usual. */
-    logAs?: LoggedAs
-  }
 }
 
 /** The level and the message of a request's line, and further keys that the line has. */

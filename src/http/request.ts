@@ -1,0 +1,16 @@
+import type { Failure } from './answers/failures.js'
+import type { LoggedAs } from './observation/log.js'
+
+declare module 'fastify' {
+  /** The fields of a request that files of http/ set. access/guard.ts declares two more. */
+  interface FastifyRequest {
+    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
+    clientIp: string
+    /** The Failure of the request, if it has failed. */
+    failure?: Failure
+    /** What the request's line in the log has instead of, and besides, the usual. */
+    logAs?: LoggedAs
+    /** How many bytes of the request's body are counted. */
+    bodyBytes?: number
+  }
+}
