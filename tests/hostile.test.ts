@@ -7,7 +7,7 @@ import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
 /** About how many requests a run sends. Chance decides the number. */
-const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 3000)
+const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 1500)
 /** The seed of the arbitrary requests. A run can be repeated with its seed. */
 const SEED = Number(process.env.PROPERTY_SEED || Date.now() % 2 ** 31)
 /** The most requests that are sent before the rows are restored; half as many on average. */
