@@ -148,8 +148,8 @@ function isOrigin(item: string) {
 }
 
 function isProxyRange(item: string) {
-  // The library also accepts the short forms of IPv4 addresses, even a single number.
-  const isComplete = /^[a-z]+$|:|(\.\d+){3}/.test(item)
+  // The library also accepts the short, octal and hexadecimal forms of IPv4 addresses.
+  const isComplete = /^[a-z]+$|:|^[1-9]\d*(\.(0|[1-9]\d*)){3}/.test(item)
   return isComplete && Boolean(compile(item))
 }
 

@@ -33,7 +33,7 @@ const CERRADA = 'Sesión cerrada correctamente' as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
-/** The number of client addresses, and of users, for which attempts are counted. */
+/** The number of client addresses for which attempts are counted. For users it is the plugin's 5,000. */
 const ADDRESSES = 100_000
 
 interface Options {

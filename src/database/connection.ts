@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import postgres, { type Options, type Sql } from 'postgres'
 import type { Config } from '../config.js'
+import { inTime } from './sql.js'
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 export type Host = Config['DATABASE_URL']['hosts'][number]
@@ -40,7 +41,8 @@ export function openDriver(
     const socket = Object.assign(new Socket(), { host: host.host })
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
-      // Without an error, postgres.js would connect again at once, and without end.
+      // Without an error, postgres.js would connect again at once, and without end. Under TLS it removes
+      // this listener, and only the deadline of the statement ends these attempts.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
     // postgres.js listens for errors as soon as this function has returned.
@@ -90,7 +92,7 @@ export async function openPrimary(config: DatabaseConfig): Promise<Sql> {
   for (const host of config.DATABASE_URL.hosts) {
     const { sql, cut } = openDriver(config, host, { max: 1 })
     try {
-      const [row] = await sql`select pg_is_in_recovery() as standby`
+      const [row] = await inTime(sql`select pg_is_in_recovery() as standby`)
       if (row?.standby) throw new Error('the host is a standby')
       return sql
     } catch (error) {

@@ -18,9 +18,10 @@ export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Prom
     select obj_description('migracion'::regclass, 'pg_class') as comment
   `
   const [, storedVersion = '', storedChecksum] = stored?.comment?.split(' ') ?? []
-  // The versions are compared only if they must be, because that loads collation rules, which takes
-  // 12 ms.
-  if (storedChecksum === checksum || compareVersions(storedVersion, VERSION) > 0) return
+  if (storedChecksum === checksum) return
+  // 0.10.0 is higher than 0.9.0. The versions are compared only if they must be, because that loads
+  // collation rules, which takes 12 ms.
+  if (storedVersion.localeCompare(VERSION, 'en', { numeric: true }) > 0) return
 
   // The files are applied in the order of their names, so a `language sql` function may be created
   // before a function that it calls. Without this setting PostgreSQL would refuse to create it.
@@ -30,6 +31,3 @@ export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Prom
   }
   await tx.unsafe(`comment on table migracion is 'functions ${VERSION} ${checksum}'`)
 }
-
-/** Returns a number above 0 if version `a` is higher than `b`, as 0.10.0 is higher than 0.9.0. */
-const compareVersions = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import pLimit from 'p-limit'
+import fastq from 'fastq'
 import type { PendingQuery, Row, RowList } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
@@ -79,10 +79,10 @@ interface Query extends PendingQuery<Row[]> {
  * Returns the pool, which the caller must end. It is one instance of postgres.js, with a queue of
  * statements in front of it.
  *
- * A statement waits for at most SEND_TIMEOUT to be sent, then for at most ANSWER_TIMEOUT, and is never
- * sent twice. If it rejects with StatementNotSent or the Failure `busy`, the server has never received
+ * Opening a connection for a statement is tried for SEND_TIMEOUT from its arrival. Then the statement waits
+ * for at most ANSWER_TIMEOUT, and is never sent twice. If it rejects with StatementNotSent or the Failure `busy`, the server has never received
  * it. If it rejects with a PostgresError that the server itself has sent, the server has refused it.
- * After any other error, which includes a PostgresError from a pooler (see isOfPooler), the server may
+ * After any other error, which includes a PostgresError from a pooler (see mayHaveHappened), the server may
  * have executed it.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
@@ -94,7 +94,9 @@ export function openPool(
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
   const max = config.DATABASE_POOL_MAX
-  const limit = pLimit(max)
+  // Unlike p-limit, it cuts the links between its entries. Entries that stay linked make each run of the
+  // garbage collector copy all requests since the last full one.
+  const queue = fastq.promise(send, max)
   const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
   /** How many statements have a connection, open one, or wait. */
   let unanswered = 0
@@ -135,13 +137,13 @@ export function openPool(
   function execute(query: Query, user?: number) {
     const sendBy = performance.now() + SEND_TIMEOUT
     unanswered += 1
-    return takeShare(user, () => limit(send, query, sendBy)).finally(() => {
+    return takeShare(user, () => queue.push({ query, sendBy })).finally(() => {
       unanswered -= 1
     })
   }
 
   /** Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`. */
-  async function send(query: Query, sendBy: number) {
+  async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
       const rows = await trySend(query)
       if (rows) return rows
@@ -159,9 +161,13 @@ export function openPool(
       onAnswer(used)
       return completeRows(rows)
     } catch (error) {
-      if (error instanceof DatabaseTimeout) used.cut()
+      if (error instanceof DatabaseTimeout) {
+        used.cut()
+        replace(used)
+      }
       if (sent.state === null) return onUnsent(used, error as Error)
-      if (isUsableAfter(error)) onAnswer(used)
+      // After any other error of the server, its session can be used again.
+      if (isPostgresError(error) && error.code !== READ_ONLY) onAnswer(used)
       else replace(used)
       throw error
     }
@@ -171,6 +177,7 @@ export function openPool(
     const isOther = answering !== undefined && answering.host !== used.host
     if (isLost || isOther) log.info(used.host, 'the database serves again')
     isLost = false
+    lastFailure = undefined
     answering = used
     answeredAt = performance.now()
   }
@@ -202,7 +209,7 @@ export function openPool(
 
   return Object.assign(share(), {
     share,
-    usage: () => ({ running: limit.activeCount, waiting: unanswered - limit.activeCount }),
+    usage: () => ({ running: queue.running(), waiting: unanswered - queue.running() }),
     async end() {
       isEnded = true
       await driver.sql.end({ timeout: 1 })
@@ -210,9 +217,6 @@ export function openPool(
     },
   })
 }
-
-/** Returns whether the session of a statement can be used again after this error. */
-const isUsableAfter = (error: unknown) => isPostgresError(error) && error.code !== READ_ONLY
 
 /** The SQLSTATE of a write in a session that is read-only, and of require_primary on a standby. */
 const READ_ONLY = '25006'

@@ -44,18 +44,15 @@ export class StatementNotSent extends Error {
   }
 }
 
-/** Returns whether the server may have executed a write that has failed with `error`. */
-export function mayHaveHappened(error: unknown) {
-  if (error instanceof Failure || error instanceof StatementNotSent) return false
-  return !isPostgresError(error) || isOfPooler(error)
-}
-
 /**
- * Returns whether the error comes from a pooler, and not from the server. PgBouncer sends an error of
- * class 08 when it loses its connection to the server. The server may have executed the statement
+ * Returns whether the server may have executed a write that has failed with `error`. PgBouncer sends an
+ * error of class 08 when it loses its connection to the server. The server may have executed the write
  * before that.
  */
-export const isOfPooler = ({ code }: PostgresError) => code.startsWith('08')
+export function mayHaveHappened(error: unknown) {
+  if (error instanceof Failure || error instanceof StatementNotSent) return false
+  return !isPostgresError(error) || error.code.startsWith('08')
+}
 
 /**
  * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The

@@ -1,5 +1,5 @@
+import fastq from 'fastq'
 import { LRUCache } from 'lru-cache'
-import pLimit, { type LimitFunction } from 'p-limit'
 import { Failure } from '../answers/failures.js'
 
 /** The number of users whose shares are kept. The share that was not used for the longest time goes first. */
@@ -14,13 +14,14 @@ const USERS = 10_000
  * `concurrency` tasks in that queue, and the users take turns in it.
  */
 export function shareFairly(concurrency: number, maxWaiting: number) {
-  const shares = new LRUCache<number, LimitFunction>({ max: USERS })
+  const open = () => fastq.promise((task: () => Promise<unknown>) => task(), concurrency)
+  const shares = new LRUCache<number, ReturnType<typeof open>>({ max: USERS })
 
-  return async <T>(user: number | undefined, task: () => Promise<T>): Promise<T> => {
+  return async <T>(user: number | undefined, task: () => Promise<T>) => {
     if (user === undefined) return task()
-    const share = shares.get(user) ?? pLimit(concurrency)
+    const share = shares.get(user) ?? open()
     shares.set(user, share)
-    if (share.pendingCount >= maxWaiting) throw new Failure('busy')
-    return share(task)
+    if (share.length() >= maxWaiting) throw new Failure('busy')
+    return share.push(task) as Promise<T>
   }
 }
