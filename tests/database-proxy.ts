@@ -23,9 +23,15 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const held: Socket[] = []
   let isSilent = false
   let isRefusing = false
+  let isHangingUp = false
   let connections = 0
 
   function connect(raw: Socket, stream: Socket) {
+    if (isHangingUp) {
+      stream.on('error', () => {})
+      stream.once('data', () => stream.end())
+      return
+    }
     const server = net.connect(Number(url.port), url.hostname)
     const client = { raw, stream, server }
     clients.add(client)
@@ -106,10 +112,16 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
       isRefusing = true
       for (const { raw } of clients) raw.destroy()
     },
+    /** Closes all connections, and each new one after its first message, as if the server were gone. */
+    hangUp: () => {
+      isHangingUp = true
+      for (const { raw } of clients) raw.destroy()
+    },
     /** Forwards new connections again, and those that clients opened during the silence. */
     serve: () => {
       isSilent = false
       isRefusing = false
+      isHangingUp = false
       for (const raw of held.splice(0)) void accept(raw)
     },
     stop: async () => {

@@ -121,6 +121,23 @@ describe.concurrent.each([
     expect(Math.max(...times)).toBeLessThan(ANSWER_TIMEOUT - 500)
   })
 
+  it('serves again after new connections were accepted and closed', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
+    proxy.hangUp()
+    await handleEvents()
+    const begin = performance.now()
+    const answers = Array.from({ length: SIZE }, () => pool`select 1`.then(() => 'answered'))
+    const outcomes = await Promise.allSettled(answers)
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([])
+    expect(performance.now() - begin).toBeLessThan(IN_TIME)
+
+    proxy.serve()
+    expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
+  })
+
   it('serves again after faults while connections are being opened', async ({
     expect,
     onTestFinished,
