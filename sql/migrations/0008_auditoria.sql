@@ -253,11 +253,18 @@ begin
       es_anterior,
       "idPerfil",
       "idModulo",
-      to_jsonb(registro) - '{idPerfil,es_anterior}'::text[] || jsonb_build_object(
+      jsonb_build_object(
+        'id', id,
+        'idModulo', "idModulo",
         'nombreModulo', coalesce(
           (select "strNombreModulo" from modulo where modulo.id = "idModulo"),
           audited_name('modulo', "idModulo")
-        )
+        ),
+        'bitAgregar', "bitAgregar",
+        'bitEditar', "bitEditar",
+        'bitConsulta', "bitConsulta",
+        'bitEliminar', "bitEliminar",
+        'bitDetalle', "bitDetalle"
       ) as contenido
     from (
       select true as es_anterior, * from unnest(p_antes)

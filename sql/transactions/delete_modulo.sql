@@ -32,6 +32,8 @@ begin
   if is_modulo_de_sistema(v_nombre) then
     return '{"deleted": false}';
   end if;
+  -- The audit finds the name of the module as long as the module exists.
+  delete from permisos_perfil where "idModulo" = p_id;
   delete from modulo where id = p_id;
   return '{"deleted": true}';
 end
