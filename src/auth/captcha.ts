@@ -1,4 +1,4 @@
-import pLimit from 'p-limit'
+import fastq from 'fastq'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 
@@ -23,9 +23,9 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * used, and `busy` if too many tokens are being verified.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) {
-  const limit = pLimit(MAX_PENDING)
+  const queue = fastq.promise(verify, MAX_PENDING)
 
-  async function verify(token: string, remoteip: string) {
+  async function verify({ token, remoteip }: { token: string; remoteip: string }) {
     const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
     try {
       // node-fetch is loaded at the first login, so that the service starts faster.
@@ -47,7 +47,7 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) 
   }
 
   return async (token: string, remoteip: string) => {
-    if (limit.activeCount >= MAX_PENDING) throw new Failure('busy')
-    return limit(verify, token, remoteip)
+    if (queue.running() >= MAX_PENDING) throw new Failure('busy')
+    return queue.push({ token, remoteip })
   }
 }

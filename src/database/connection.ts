@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import postgres, { type Options, type Sql } from 'postgres'
+import postgres, { type Options, type PendingQuery, type Row, type Sql } from 'postgres'
 import type { Config } from '../config.js'
 import { inTime } from './sql.js'
 
@@ -15,10 +15,26 @@ type DriverOptions = Options<Record<string, never>> & {
   socket?(): Socket
 }
 
+/**
+ * What is used of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler` when the
+ * query is awaited for the first time. `state` is null until the query is sent.
+ */
+export interface Query extends PendingQuery<Row[]> {
+  handler(query: Query): void
+  resolve(rows: object): void
+  reject(error: unknown): void
+  state: object | null
+}
+
 /** An instance of postgres.js. All of its connections go to the same host. */
 export interface Driver {
   readonly host: Host
   readonly sql: Sql
+  /**
+   * Sends a query over a free connection, or opens one for it. The query may come from another instance.
+   * Then the driver calls `resolve` or `reject` of the query.
+   */
+  readonly send: Query['handler']
   /**
    * Closes all connections at once, with a reset, which drops the bytes that were not sent yet. So a
    * statement that was reported as failed cannot reach the server later. No connection can be opened
@@ -80,7 +96,9 @@ export function openDriver(
     }
   }
 
-  return { host, sql: postgres(url, options), cut }
+  const sql = postgres(url, options)
+  const { handler } = sql`` as unknown as Query
+  return { host, sql, send: handler, cut }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import fastq from 'fastq'
-import type { PendingQuery, Row, RowList } from 'postgres'
+import type { Row, RowList } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import {
@@ -10,6 +10,7 @@ import {
   type Driver,
   type Host,
   openDriver,
+  type Query,
 } from './connection.js'
 import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
 
@@ -63,19 +64,6 @@ export interface Pool extends Sql {
 }
 
 /**
- * What the pool uses of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler`
- * when the query is awaited for the first time. `state` is null until the query is sent.
- */
-interface Query extends PendingQuery<Row[]> {
-  strings: TemplateStringsArray
-  args: never[]
-  handler(): void
-  resolve(rows: Row[]): void
-  reject(error: unknown): void
-  state: object | null
-}
-
-/**
  * Returns the pool, which the caller must end. It is one instance of postgres.js, with a queue of
  * statements in front of it.
  *
@@ -94,8 +82,6 @@ export function openPool(
   log: Pick<FastifyBaseLogger, 'info' | 'error'>,
 ): Pool {
   const max = config.DATABASE_POOL_MAX
-  // Unlike p-limit, it cuts the links between its entries. Entries that stay linked make each run of the
-  // garbage collector copy all requests since the last full one.
   const queue = fastq.promise(send, max)
   const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
   /** How many statements have a connection, open one, or wait. */
@@ -128,7 +114,8 @@ export function openPool(
   function share(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
-      query.handler = () => execute(query, user).then(query.resolve, query.reject)
+      const { resolve, reject } = query
+      query.handler = () => execute(query, user).then(resolve, reject)
       return query
     }
     return Object.assign(tag as unknown as Sql, { json: driver.sql.json })
@@ -153,11 +140,15 @@ export function openPool(
   }
 
   /** Returns the rows of a statement, or undefined if no connection could be opened for it. */
-  async function trySend({ strings, args }: Query) {
+  async function trySend(query: Query) {
     const used = driver
-    const sent = used.sql(strings, ...args) as Query
+    const answer = new Promise<RowList<Row[]>>((resolve, reject) => {
+      query.resolve = resolve
+      query.reject = reject
+      used.send(query)
+    })
     try {
-      const rows = await inTime(sent)
+      const rows = await inTime(answer)
       onAnswer(used)
       return completeRows(rows)
     } catch (error) {
@@ -165,7 +156,7 @@ export function openPool(
         used.cut()
         replace(used)
       }
-      if (sent.state === null) return onUnsent(used, error as Error)
+      if (query.state === null) return onUnsent(used, error as Error)
       // After any other error of the server, its session can be used again.
       if (isPostgresError(error) && error.code !== READ_ONLY) onAnswer(used)
       else replace(used)

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import pLimit from 'p-limit'
+import fastq from 'fastq'
 import { inTime } from './sql.js'
 
 /**
@@ -17,7 +17,7 @@ export function shareLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
   maxInFlight: number,
 ): (lookup: Lookup) => Promise<Found | undefined> {
-  const limit = pLimit(maxInFlight)
+  const queue = fastq.promise(findCollected, maxInFlight)
   /** The look-ups of the next statement. Equal look-ups have the same key and are sent once. */
   let collected = new Map<string, Lookup>()
   /** The answers of the next statement, by the keys of the look-ups. */
@@ -38,7 +38,7 @@ export function shareLookups<Lookup, Found>(
   return async (lookup) => {
     const key = JSON.stringify(lookup)
     collected.set(key, lookup)
-    next ??= inTime(limit(findCollected))
+    next ??= inTime(queue.push(undefined))
     const answers = await next
     return answers.get(key)
   }
