@@ -65,16 +65,15 @@ const ABOUT = {
  *   the session and checks the permission; the login route limits the attempts of each client.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
- * - The path parameters, the query and the body are checked (validation.ts), and the handler runs.
+ * - The query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
  * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
  *   the body back and waits for the rest of the body; access/refusal.ts says who was refused what.
  * - When the answer has been sent or the client has disconnected, the log line is written, and the
  *   metrics are updated.
  *
- * When a route is added (onRoute), validation.ts adds the early check of its path parameters,
- * openapi.ts collects the route for the document, and access/guard.ts requires it to declare its
- * access.
+ * When a route is added (onRoute), openapi.ts collects it for the document, and access/guard.ts adds what
+ * follows from its access.
  *
  * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
  * and the threads end (onClose).

@@ -39,7 +39,7 @@ export const BUSY = statusFailure(503, 'Servicio ocupado. Intente de nuevo más 
 
 /** The two answers of `/health/ready`. */
 export const READY: Answer = { status: 200, body: { status: 'ok' } }
-export const NOT_READY = statusFailure(503, 'No disponible')
+export const NOT_READY = statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.')
 
 export const DELETED: Answer = {
   status: 200,

@@ -38,9 +38,7 @@ const [admin] = await sql<[{ id: number }]>`select id from usuario`
 const actor = {
   id: admin.id,
   ver: 0,
-  modulo: null,
-  accion: null,
-  enforced: true,
+  enforced: false,
   ip: '127.0.0.1',
   idPeticion: 'una prueba',
 } as Actor

@@ -238,7 +238,7 @@ const MATRIX_ENTRY_RULES = [
   rule(
     'answers 400 when an entry of permisos is not an object',
     [null, 5, 'x', [], [1]].map(withEntry),
-    statusFailure(400, 'El campo permisos debe ser una lista de objetos'),
+    statusFailure(400, 'El campo idModulo es obligatorio'),
   ),
   rule(
     'answers 400 when the idModulo of an entry is missing',

@@ -33,6 +33,10 @@ function operation(name: string): any {
   return resolve(document.paths[path][method.toLowerCase()], document)
 }
 
+/** Returns the security requirements of an operation, by default those of the document. */
+const securityOf = (name: string): { bearer: string[] }[] =>
+  operation(name).security ?? document.security
+
 /** Returns every object schema inside a value of the document, with the keys that lead to it. */
 function objectSchemas(value: any, path: string[] = []): [string, any][] {
   if (typeof value !== 'object' || value === null) return []
@@ -127,16 +131,13 @@ describe('/docs/json', () => {
     })
     for (const name of documented()) {
       const expected = name === 'POST /api/auth/login' ? [] : [{ bearer: expect.any(Array) }]
-      expect(operation(name).security.slice(0, 1), name).toEqual(expected)
+      expect(securityOf(name).slice(0, 1), name).toEqual(expected)
     }
   })
 
   it('names each operation’s permission in its security requirement and its description', () => {
     const needs = Object.fromEntries(
-      documented().map((name) => [
-        name,
-        operation(name).security.map(({ bearer }: { bearer: string[] }) => bearer.join()),
-      ]),
+      documented().map((name) => [name, securityOf(name).map(({ bearer }) => bearer.join())]),
     )
     expect(needs).toEqual({
       'POST /api/auth/login': [],
@@ -169,7 +170,7 @@ describe('/docs/json', () => {
       'POST /api/permisos/guardar-matriz': ['PERMISOS:bitEditar'],
     })
     for (const name of documented()) {
-      const [permission] = needs[name]
+      const [permission] = needs[name] ?? []
       if (permission) expect(operation(name).description).toContain(`Necesita el rol ${permission}`)
     }
   })
@@ -235,7 +236,9 @@ describe('/docs/json', () => {
     const [success, failure] = created.content['application/json'].schema.anyOf
     expect(success.properties.success.const).toBe(true)
     expect(failure.properties.success.const).toBe(false)
-    expect(failure.properties.message.enum).toContain('El nombre del módulo es obligatorio.')
+    // Any constraint of a field may be violated, and each has a text of its own.
+    expect(failure.properties.message).toMatchObject({ type: 'string' })
+    expect(failure.properties.message).not.toHaveProperty('enum')
   })
 
   it('has an id that no row has as the example of every id in a request', () => {
@@ -272,7 +275,7 @@ describe('/docs', () => {
     expect(page.statusCode).toBe(200)
     expect(page.headers['content-type']).toMatch(/^text\/html/)
     const links = [...page.body.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => String(link))
-    expect(links.length).toBeGreaterThan(4)
+    expect(links.length).toBe(3)
     expect(page.body).not.toMatch(OUTSIDE)
 
     for (const link of links) {
@@ -295,7 +298,6 @@ describe('/docs', () => {
     const files = {
       'static/swagger-ui.css': 'text/css; charset=utf-8',
       'static/swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-      'static/favicon-32x32.png': 'image/png',
       'initializer.js': 'text/javascript; charset=utf-8',
       json: 'application/json; charset=utf-8',
     }

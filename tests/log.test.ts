@@ -197,7 +197,7 @@ describe('the log', () => {
     expect(JSON.parse(told)).toMatchObject({ path: path.slice(0, 256), status: 404 })
   })
 
-  it('has another level, message and further keys in the line of a request if a hook or a handler chooses them', async () => {
+  it('has the refusal in the line of a request, and then the level `audit`', async () => {
     let log = ''
     const stream = {
       write: (line: string) => {
@@ -205,16 +205,18 @@ describe('the log', () => {
       },
     }
     const logController = new LogController({ disableRequestLogging: true })
-    const app = Fastify({ logger: logOptions('audit', stream), logController })
+    const app = Fastify({ logger: logOptions('info', stream), logController })
     logRequests(app)
     app.get('/usual', async () => 'ok')
     app.get('/refused', async (request) => {
-      request.logAs = { level: 'audit', msg: 'refused', who: { id: 7 }, needs: 'x' }
+      request.refusal = { who: { id: 7 }, needs: 'x' }
       return 'ok'
     })
     expect((await app.inject('/usual')).statusCode).toBe(200)
     expect((await app.inject('/refused')).statusCode).toBe(200)
-    expect(JSON.parse(log)).toMatchObject({
+    const [usual = '', refused = ''] = log.split('\n')
+    expect(JSON.parse(usual)).toMatchObject({ level: 30, msg: 'request', path: '/usual' })
+    expect(JSON.parse(refused)).toMatchObject({
       level: AUDIT_LEVEL,
       msg: 'refused',
       method: 'GET',

@@ -20,6 +20,6 @@ describe('shareLookups', () => {
     answerFirst()
     expect(await first).toEqual({ id: 1 })
     expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
-    expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }]])
+    expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
   })
 })

@@ -1,4 +1,4 @@
-import type { Sesion } from './schemas.js'
+import type { Permission, Sesion } from './schemas.js'
 
 /**
  * The caller of a request, and what each write passes to the database about the caller. In the
@@ -9,11 +9,11 @@ import type { Sesion } from './schemas.js'
  * of the user that they write, has a permission that the actor's profile lacks. An administrator's
  * profile counts as one that has such a permission, unless the actor is an administrator.
  */
-export interface Actor extends Sesion {
-  /** The permission that the endpoint needs. Both are null if any session is enough. */
-  modulo: string | null
-  accion: string | null
-  /** Whether the service checks permissions. It is false with AUTHORIZATION=client. */
+export interface Actor extends Sesion, Partial<Permission> {
+  /**
+   * Whether permissions are checked. It is false with AUTHORIZATION=client, and if the endpoint needs
+   * only a session.
+   */
   enforced: boolean
   /** The client's address, for the audit. */
   ip: string

@@ -1,4 +1,4 @@
-import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
 import type { Pool } from '../database/pool.js'
 import { shareLookups } from '../database/shared.js'
@@ -63,7 +63,6 @@ export function guardRoutes(
   sql: Pool,
   { AUTHORIZATION }: Config,
 ) {
-  const enforced = AUTHORIZATION === 'enforced'
   const findSesion = shareLookups((lookups: Lookup[]) => findSesiones(sql, lookups), MAX_IN_FLIGHT)
   app.addHook('onRoute', documentAccess)
 
@@ -71,13 +70,12 @@ export function guardRoutes(
     const { access, unlessOwn } = request.routeOptions.config
     if (access === 'public') return
     const { id, ver = 0 } = verifyToken(request)
+    const enforced = AUTHORIZATION === 'enforced' && access !== 'session'
     const permission = typeof access === 'object' ? access : undefined
     const sesion = await findSesion({ id, ver, ...permission })
     if (!sesion) throw new Failure('unauthenticated')
     request.caller = {
       ...sesion,
-      modulo: null,
-      accion: null,
       ...permission,
       enforced,
       ip: request.clientIp,
@@ -85,7 +83,7 @@ export function guardRoutes(
     }
     request.sql = sql.share(id)
 
-    if (!enforced || access === 'session' || sesion.permitido) return
+    if (!enforced || sesion.permitido) return
     const params = request.params as Record<string, string>
     const isOwn = unlessOwn && Number(params[unlessOwn]) === sesion[unlessOwn]
     if (!isOwn) throw forbidden(permission)
@@ -93,31 +91,26 @@ export function guardRoutes(
 }
 
 /**
- * Adds to a route the failures, the security requirements and a sentence that follow from its
- * `config.access`, for the OpenAPI document.
+ * Adds to a route the failures, the security requirements and the sentence that follow from its
+ * `config.access`, for the OpenAPI document. A caller must meet one of the requirements. By default, that
+ * is any session. A permission is written as a role of the security scheme, which OpenAPI 3.1 allows, in
+ * the same form as in the header `x-needs`.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route
-  const { security, sentence } = documentationOf(config)
-  const description = `${schema?.description ?? ''} ${sentence}`.trim()
-  route.schema = { ...schema, security, description }
-  if (config.access === 'public') return
+  const { access, unlessOwn } = config
+  if (access === 'public') {
+    route.schema = { ...schema, security: [] }
+    return
+  }
   const { unauthenticated, forbidden } = USUAL
   route.config = { ...config, failures: { unauthenticated, forbidden, ...config.failures } }
-}
+  if (access === 'session') return
 
-/**
- * Returns the security requirements for OpenAPI, and a Spanish sentence about them. A caller must meet
- * one of the requirements. A permission is written as a role of the security scheme, which OpenAPI
- * 3.1 allows, in the same form as in the header `x-needs`.
- */
-function documentationOf({ access, unlessOwn }: FastifyContextConfig) {
-  const session = { bearer: [] }
-  if (access === 'public') return { security: [], sentence: 'No necesita sesión.' }
-  if (access === 'session') return { security: [session], sentence: 'Necesita una sesión.' }
   const role = typeof access === 'object' ? describeNeeds(access) : 'administrador'
   const needed = { bearer: [role] }
-  const sentence = `Necesita el rol ${role}`
-  if (!unlessOwn) return { security: [needed], sentence: `${sentence}.` }
-  return { security: [needed, session], sentence: `${sentence}, salvo para el propio.` }
+  const security = unlessOwn ? [needed, { bearer: [] }] : [needed]
+  const sentence = `Necesita el rol ${role}${unlessOwn ? ', salvo para el propio' : ''}.`
+  const description = `${schema?.description ?? ''} ${sentence}`.trim()
+  route.schema = { ...schema, security, description }
 }

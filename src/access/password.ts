@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import pLimit from 'p-limit'
+import fastq from 'fastq'
 import type { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
@@ -15,6 +15,11 @@ const THREADS = 2
 const MAX_WAITING = 256
 /** How many tasks of one user may wait. */
 const MAX_WAITING_OF_USER = 64
+
+/** A task, and the connection of the client that waits for it. */
+interface Task extends HashTask {
+  client?: Socket
+}
 
 /**
  * Returns functions that hash and compare passwords in threads. Each user has one task at a time among
@@ -33,19 +38,21 @@ export function startPasswords() {
   // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
-  const limit = pLimit(THREADS)
+  const queue = fastq.promise(runTask, THREADS)
   const takeShare = shareFairly(1, MAX_WAITING_OF_USER)
 
-  async function run(task: HashTask, user?: number, client?: Socket) {
+  async function run(task: Task, user?: number) {
     return takeShare(user, async () => {
-      if (limit.pendingCount >= MAX_WAITING) throw new Failure('busy')
-      return limit(async () => {
-        if (client?.destroyed) throw new Failure('busy')
-        opened ??= openThreads()
-        const threads = await opened
-        return threads.run(task)
-      })
+      if (queue.length() >= MAX_WAITING) throw new Failure('busy')
+      return queue.push(task)
     })
+  }
+
+  async function runTask({ client, ...task }: Task) {
+    if (client?.destroyed) throw new Failure('busy')
+    opened ??= openThreads()
+    const threads = await opened
+    return threads.run(task)
   }
 
   return {
@@ -62,11 +69,11 @@ export function startPasswords() {
      */
     async compare(plain: string, hash: string, client: Socket, user?: number): Promise<boolean> {
       const isPossible = PASSWORD_CONSTRAINTS.every(({ isSatisfied }) => isSatisfied(plain))
-      return isPossible && run({ plain, hash }, user, client)
+      return isPossible && run({ plain, hash, client }, user)
     },
 
     /** Returns the number of tasks that wait for a thread. */
-    waiting: () => limit.pendingCount,
+    waiting: queue.length,
 
     /** Ends the threads. */
     async close() {
@@ -78,9 +85,8 @@ export function startPasswords() {
 
 async function openThreads() {
   const { Piscina } = await import('piscina')
-  const worker = new URL('./password-worker.js', import.meta.url)
   return new Piscina({
-    filename: worker.href,
+    filename: new URL('./password-worker.js', import.meta.url).href,
     minThreads: 0,
     maxThreads: THREADS,
     idleTimeout: 60_000,

@@ -11,15 +11,13 @@ import type { Lookup, Sesion } from './schemas.js'
  * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
-  const numbered = lookups.map((lookup, n) => ({ n, ...lookup }))
-  const rows = await sql<(Sesion & { n: number })[]>`
+  const rows = await sql<(Sesion | { id: null })[]>`
     with modulos as materialized (
       select id, "strNombreModulo"
       from modulo
       where is_modulo_de_sistema("strNombreModulo")
     )
     select
-      lookup.n,
       sesion.id,
       nombre,
       "idPerfil",
@@ -37,14 +35,11 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
           )
       ), false) as permitido,
       "versionPermisos"
-    from jsonb_to_recordset(${sql.json(numbered)}) as lookup (
-      n integer,
-      id integer,
-      ver integer,
-      modulo text,
-      accion text
-    )
-    cross join lateral (
+    from rows from (
+      jsonb_to_recordset(${sql.json(lookups)})
+        as (id integer, ver integer, modulo text, accion text)
+    ) with ordinality as lookup (id, ver, modulo, accion, n)
+    left join lateral (
       select
         usuario.id,
         "strNombreUsuario" as nombre,
@@ -59,9 +54,9 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
         and "versionSesion" = lookup.ver
         and "idEstadoUsuario"
       limit 1
-    ) as sesion
+    ) as sesion on true
     where require_primary()
+    order by n
   `
-  const sesiones = new Map(rows.map((row) => [row.n, row]))
-  return lookups.map((_, n) => sesiones.get(n))
+  return rows.map((row) => (row.id === null ? undefined : row))
 }

@@ -1,28 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isPostgresError } from '../database/sql.js'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
-import type { Actor } from './caller.js'
 import type { Accion } from './schemas.js'
 
 /** What a caller lacks. */
-export type Needs =
-  /**
-   * A permission. If the caller's profile must hold it because another profile does, `perfil` is the id
-   * of that profile.
-   */
-  | { modulo: string; accion: Accion; perfil?: number }
-  /**
-   * An administrator's profile. `perfil` is the id of the administrator's profile that the write
-   * concerns, if there is one.
-   */
-  | { administrador: true; perfil?: number }
+export type Needs = (
+  | /** A permission for a module. */
+  { modulo: string; accion: Accion }
+  /** An administrator's profile. */
+  | { administrador: true }
+) & {
+  /** The id of the profile that holds what the caller lacks, if the request concerns one that does. */
+  perfil?: number
+}
 
 /** What the log says about a refused request, and the body of the answer does not. */
 interface Refusal {
   needs?: Needs
   /** Why the password of an existing user was refused. */
   reason?: 'inactive' | 'password'
-  /** In a login, the user who has the name in the body. */
+  /** The user whose password was refused. Without it, the log has the caller. */
   who?: { id: number; nombre: string }
 }
 
@@ -69,31 +66,25 @@ export function reportRefusals(app: FastifyInstance) {
     const { failure, caller } = request
     if (!(failure instanceof RefusedFailure)) return done()
 
-    const { who = userOf(caller), needs, reason } = failure.refusal
+    // A login has no caller, but its refusal has `who`.
+    const { id, nombre, idPerfil, perfil } = caller ?? {}
+    const { needs } = failure.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
-    request.logAs = {
-      level: 'audit',
-      msg: 'refused',
-      who,
+    request.refusal = {
+      who: { id, nombre, idPerfil, perfil },
       route: request.routeOptions.url,
       target: targetOf(request),
-      reason,
-      needs,
+      ...failure.refusal,
     }
     done()
   })
 }
 
-/** Returns the caller as the log contains the caller. */
-function userOf({ id, nombre, idPerfil, perfil }: Actor) {
-  return { id, nombre, idPerfil, perfil }
-}
-
-/** Returns the id of the record that a request concerns. Returns null if it is unknown. */
+/** Returns the id of the record that a request concerns, or NaN if it is unknown. The log has null then. */
 function targetOf(request: FastifyRequest) {
   // The first parameter in the path is the id of the record.
   const [pathId] = Object.values(request.params as object)
-  return pathId ? Number(pathId) : (request.routeOptions.config.target?.(request) ?? null)
+  return Number(pathId ?? request.routeOptions.config.target?.(request))
 }
 
 /**

@@ -24,11 +24,11 @@ export type VerifyToken = (request: FastifyRequest) => Token
  */
 export async function addTokens(app: FastifyInstance, config: Config): Promise<VerifyToken> {
   const { JWT_SECRET, JWT_SECRET_PREVIOUS, CORS_ORIGIN } = config
-  const keys = [JWT_SECRET, JWT_SECRET_PREVIOUS].filter(Boolean)
   await app.register(cookie)
   await app.register(jwt, {
     secret: JWT_SECRET,
     sign: { algorithm: 'HS256', expiresIn: TOKEN_SECONDS },
+    verify: { algorithms: ['HS256'], requiredClaims: ['exp'] },
   })
 
   /**
@@ -40,26 +40,28 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
    */
   function tokenOf({ headers, cookies }: FastifyRequest) {
     const { authorization = '', origin = '' } = headers
-    const bearer = /^Bearer\b(.*)/i.exec(authorization)
-    if (bearer) return bearer[1]?.trim()
+    const [, bearer] = /^Bearer\b *(.*)/i.exec(authorization) ?? []
+    if (bearer !== undefined) return bearer
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
     return isCrossSite && !CORS_ORIGIN.includes(origin) ? undefined : cookies[COOKIE]
   }
 
-  return (request) => {
-    const token = tokenOf(request) ?? ''
-    for (const key of keys) {
-      try {
-        const payload = app.jwt.verify(token, {
-          key,
-          algorithms: ['HS256'],
-          requiredClaims: ['exp'],
-        })
-        return Value.Decode(Token, payload)
-      } catch {
-        // The token may be signed with the previous secret, which is tried next.
-      }
+  /** Returns the payload of a token that is signed with one of the two secrets. */
+  function verify(token: string) {
+    try {
+      return app.jwt.verify(token)
+    } catch (error) {
+      if (!JWT_SECRET_PREVIOUS) throw error
+      return app.jwt.verify(token, { key: JWT_SECRET_PREVIOUS })
     }
-    throw new Failure('unauthenticated')
+  }
+
+  return (request) => {
+    try {
+      const payload = verify(tokenOf(request) ?? '')
+      return Value.Decode(Token, payload)
+    } catch {
+      throw new Failure('unauthenticated')
+    }
   }
 }

@@ -44,7 +44,7 @@ export type Fila = Static<typeof Fila>
 const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
-  success: Done(true),
+  success: Done,
   data: Filas,
   siguiente: Type.Unsafe<number | null>({
     type: ['integer', 'null'],
@@ -53,7 +53,7 @@ export const PaginaDeAuditoria = Type.Object({
 })
 
 export const Origen = Type.Object({
-  success: Done(true),
+  success: Done,
   data: Filas,
 })
 

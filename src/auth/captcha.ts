@@ -1,4 +1,3 @@
-import fastq from 'fastq'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 
@@ -23,9 +22,11 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * used, and `busy` if too many tokens are being verified.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) {
-  const queue = fastq.promise(verify, MAX_PENDING)
+  let pending = 0
 
-  async function verify({ token, remoteip }: { token: string; remoteip: string }) {
+  return async (token: string, remoteip: string) => {
+    if (pending >= MAX_PENDING) throw new Failure('busy')
+    pending += 1
     const form = { secret: CAPTCHA_SECRET, response: token, remoteip }
     try {
       // node-fetch is loaded at the first login, so that the service starts faster.
@@ -43,11 +44,8 @@ export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) 
       throw new Error('the captcha service has not decided')
     } catch (cause) {
       throw new Failure('unavailable', undefined, { cause })
+    } finally {
+      pending -= 1
     }
-  }
-
-  return async (token: string, remoteip: string) => {
-    if (queue.running() >= MAX_PENDING) throw new Failure('busy')
-    return queue.push({ token, remoteip })
   }
 }

@@ -27,16 +27,6 @@ export async function findCredenciales(sql: Sql, nombre: string) {
   return usuario
 }
 
-/** Finds the hash of the actor's password. Returns undefined if the user has been deleted. */
-export async function findHash(sql: Sql, { id }: Actor) {
-  const [usuario] = await sql<{ strPwd: string }[]>`
-    select "strPwd"
-    from usuario
-    where require_primary() and id = ${id}
-  `
-  return usuario?.strPwd
-}
-
 /**
  * Begins a session of the user with this id, if the user is still active and `hash` is still the hash
  * of the user's password. Returns the version of the user's sessions, or null if that is not so.

@@ -12,7 +12,7 @@ import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { isStorable } from '../texts.js'
 import { captchaVerifier } from './captcha.js'
-import { beginSesion, endSesiones, findCredenciales, findHash, updatePassword } from './queries.js'
+import { beginSesion, endSesiones, findCredenciales, updatePassword } from './queries.js'
 import {
   CAPTCHA_RECHAZADO,
   CambioDePassword,
@@ -27,7 +27,6 @@ const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
  */
 const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
-const DEMASIADOS = 'Demasiados intentos. Intente de nuevo más tarde.'
 const MISMA = 'La contraseña nueva debe ser distinta'
 const CERRADA = 'Sesión cerrada correctamente' as const
 
@@ -62,7 +61,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       failures: {
         invalid: statusFailure(400, SIN_CREDENCIALES),
         unauthenticated: statusFailure(401, SIN_USUARIO, INCORRECTOS),
-        tooMany: statusFailure(429, DEMASIADOS),
+        tooMany: USUAL.tooMany,
         unavailable: statusFailure(
           503,
           'El servicio de validación del captcha no está disponible.',
@@ -72,6 +71,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     schema: {
       operationId: 'login',
       summary: 'Iniciar sesión',
+      description: 'No necesita sesión.',
       body: Login,
       response: { 200: LoginCorrecto },
     },
@@ -81,13 +81,13 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
-      if (!strNombreUsuario || !strPwd) throw new Failure('invalid', SIN_CREDENCIALES)
+      if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
       const ver = await beginSesion(sql, usuario, {
         ip: request.clientIp,
         idPeticion: request.id,
       })
-      if (ver === null) throw new Failure('unauthenticated', SIN_USUARIO)
+      if (ver === null) throw new Failure('unauthenticated')
       const { strPwd: _hash, idEstadoUsuario: _activo, ...user } = usuario
       return {
         success: true as const,
@@ -98,13 +98,17 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   })
 
   app.put('/password', {
-    bodyLimit: BODY_LIMIT,
     config: {
       access: 'session',
       failures: {
         invalid: statusFailure(400, MISMA),
-        unauthenticated: statusFailure(401, ...USUAL.unauthenticated.texts, INCORRECTOS),
-        tooMany: statusFailure(429, DEMASIADOS),
+        unauthenticated: statusFailure(
+          401,
+          ...USUAL.unauthenticated.texts,
+          SIN_USUARIO,
+          INCORRECTOS,
+        ),
+        tooMany: USUAL.tooMany,
       },
     },
     schema: {
@@ -117,12 +121,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body, socket }) => {
       const { strPwd, strPwdNueva } = body
-      if (strPwd === strPwdNueva) throw new Failure('invalid', MISMA)
-      const stored = await findHash(sql, caller)
-      if (!stored) throw new Failure('unauthenticated')
-      if (!(await passwords.compare(strPwd, stored, socket, caller.id))) {
-        throw new RefusedFailure({ reason: 'password' }, 'unauthenticated', INCORRECTOS)
-      }
+      if (strPwd === strPwdNueva) throw new Failure('invalid')
+      const usuario = await authenticate(caller.nombre, strPwd, socket, caller.id)
+      // Another user may have got the name since the session was looked up.
+      if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
       return {
@@ -170,16 +172,16 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   /**
    * Returns the active user with this name and password. Throws the Failure `unauthenticated` with
    * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
-   * client that waits.
+   * client that waits. `caller` is the id of the caller, if there is a session.
    */
-  async function authenticate(nombre: string, plain: string, client: Socket) {
+  async function authenticate(nombre: string, plain: string, client: Socket, caller?: number) {
     const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated', SIN_USUARIO)
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
       throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated', SIN_USUARIO)
     }
-    if (!(await passwords.compare(plain, usuario.strPwd, client))) {
+    if (!(await passwords.compare(plain, usuario.strPwd, client, caller))) {
       throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)
     }
     return usuario

@@ -56,7 +56,7 @@ const TokenEmitido = Type.String({
 })
 
 export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está cambiada', {
-  success: Done(true),
+  success: Done,
   token: TokenEmitido,
 })
 
@@ -91,7 +91,7 @@ const UsuarioDeSesion = Type.Object(
 )
 
 export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
-  success: Done(true),
+  success: Done,
   token: TokenEmitido,
   user: UsuarioDeSesion,
 })

@@ -27,28 +27,14 @@ export interface Query extends PendingQuery<Row[]> {
 }
 
 /** An instance of postgres.js. All of its connections go to the same host. */
-export interface Driver {
-  readonly host: Host
-  readonly sql: Sql
-  /**
-   * Sends a query over a free connection, or opens one for it. The query may come from another instance.
-   * Then the driver calls `resolve` or `reject` of the query.
-   */
-  readonly send: Query['handler']
-  /**
-   * Closes all connections at once, with a reset, which drops the bytes that were not sent yet. So a
-   * statement that was reported as failed cannot reach the server later. No connection can be opened
-   * afterwards.
-   */
-  cut(): void
-}
+export type Driver = ReturnType<typeof openDriver>
 
 /** Returns an instance of postgres.js, which opens connections when statements need them. */
 export function openDriver(
   { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: DatabaseConfig,
   host: Host,
   { connection, ...further }: DriverOptions,
-): Driver {
+) {
   let sockets: Socket[] = []
   let isCut = false
 
@@ -73,7 +59,7 @@ export function openDriver(
     ...further,
     socket: openSocket,
     // postgres.js would keep the percent-encoding of the name in `url`.
-    ...(database && { database }),
+    database,
     // The other TLS modes are in `url`. For an IP address, postgres.js does not say what the certificate
     // must contain.
     ...(isVerified && { ssl: { host: host.host } }),
@@ -87,18 +73,31 @@ export function openDriver(
     connection: { application_name: 'llavero', ...connection },
   }
 
-  function cut() {
-    isCut = true
-    for (const socket of sockets) {
-      socket.resetAndDestroy()
-      // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
-      socket.destroy()
-    }
-  }
-
-  const sql = postgres(url, options)
+  const sql: Sql = postgres(url, options)
   const { handler } = sql`` as unknown as Query
-  return { host, sql, send: handler, cut }
+
+  return {
+    host,
+    sql,
+    /**
+     * Sends a query over a free connection, or opens one for it. The query may come from another
+     * instance. The driver then calls `resolve` or `reject` of the query.
+     */
+    send: handler,
+    /**
+     * Closes all connections at once, with a reset, which drops the bytes that were not sent yet. So a
+     * statement that was reported as failed cannot reach the server later. No connection can be opened
+     * afterwards.
+     */
+    cut() {
+      isCut = true
+      for (const socket of sockets) {
+        socket.resetAndDestroy()
+        // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
+        socket.destroy()
+      }
+    },
+  }
 }
 
 /**

@@ -1,17 +1,18 @@
 import { hash } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { VERSION } from '../version.js'
-import type { SqlFile } from './files.js'
+import { readSqlFolder } from './files.js'
 
 /**
- * Creates or replaces all functions of `files`, unless this was done before. The files are those of
- * sql/functions and sql/transactions, and each defines the function that it is named after.
+ * Creates or replaces all functions of sql/functions and sql/transactions, unless this was done before.
+ * Each file defines the function that it is named after.
  * Functions that a newer release has created stay as they are, and so does a function without a file.
  *
  * The comment of the table `migracion` says where the functions come from: it has the version of the
  * release and the SHA-256 of all files.
  */
-export async function applyFunctions(tx: TransactionSql, files: SqlFile[]): Promise<void> {
+export async function applyFunctions(tx: TransactionSql): Promise<void> {
+  const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]
   const texts = files.map(({ text }) => text).join('')
   const checksum = hash('sha256', texts)
   const [stored] = await tx<{ comment: string | null }[]>`

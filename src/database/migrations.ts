@@ -16,11 +16,7 @@ export const MIGRATION_LOCK = 7_305_511_402
  * nothing and returns undefined.
  */
 export async function migrate(sql: Sql): Promise<string[] | undefined> {
-  const migrations = await readSqlFolder('migrations')
-  const functions = [
-    ...(await readSqlFolder('functions')),
-    ...(await readSqlFolder('transactions')),
-  ]
+  const migrations = readSqlFolder('migrations')
   const known = migrations.map(({ name }) => name)
 
   // With another isolation level, which may be the server's default, the statements after the lock would
@@ -45,7 +41,7 @@ export async function migrate(sql: Sql): Promise<string[] | undefined> {
       await tx.unsafe(text)
       await tx`insert into migracion (nombre) values (${name})`
     }
-    await applyFunctions(tx, functions)
+    await applyFunctions(tx)
     return pending.map(({ name }) => name)
   })
 }

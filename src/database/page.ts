@@ -9,23 +9,12 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
 /** A statement that is used as a part of another one. */
 type Fragment = Promise<unknown>
 
-interface List {
-  /** Selects all rows of the list, in any order. The rows have an `id`. */
-  rows: Fragment
-  /** Whether `rows` has a condition that searches for a text. */
-  isSearch: boolean
-  /**
-   * Selects the columns of the answer from `pagina`, which contains the rows of the page. By default,
-   * all columns are selected.
-   */
-  answer?: Fragment
-}
-
 /**
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
- * past the end has no rows.
+ * past the end has no rows. `rows` selects all rows of the list, in any order. They have an `id`.
+ * `answer` selects what is returned from `pagina`, which contains the rows of the page.
  *
- * In a search the list is `materialized`: PostgreSQL finds the matching rows once, for the page and
+ * If there is a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for the page and
  * for the count. Without `materialized`, it would find them separately for each. For the page it
  * could read the table from the newest row on until five rows match, so a search with few matches
  * would read the whole table a second time. In a list without a search that plan is the right one,
@@ -37,10 +26,11 @@ interface List {
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
-  page: number,
-  { rows, isSearch, answer = sql`select * from pagina` }: List,
-): Promise<{ data: Row[]; totalPages: number }> {
-  const materialized = isSearch ? sql`materialized` : sql`not materialized`
+  { page = 1, search }: { page?: number; search?: string },
+  rows: Fragment,
+  answer: Fragment = sql`select * from pagina`,
+) {
+  const materialized = search === undefined ? sql`not materialized` : sql`materialized`
   const found = await sql<(Row & { total: number })[]>`
     with todas as ${materialized} (${rows}),
     pagina as (
@@ -54,7 +44,7 @@ export async function findPage<Row extends { id: number }>(
     left join (${answer}) as vistas on true
     order by vistas.id desc
   `
-  return splitPage(found)
+  return splitPage<Row>(found)
 }
 
 /**
@@ -72,7 +62,7 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
  * pattern is in a subquery, so that PostgreSQL folds its case once for the whole statement and not
  * again for each row.
  */
-export const hasText = (sql: Sql, column: Fragment, search: string) =>
-  sql`fold_case(${column}) like (select fold_case(${pattern(search)}))`
-
-const pattern = (search: string) => `%${search.replace(/[\\%_]/g, '\\$&')}%`
+export function hasText(sql: Sql, column: Fragment, search: string) {
+  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
+  return sql`fold_case(${column}) like (select fold_case(${pattern}))`
+}

@@ -28,6 +28,9 @@ const SERVING = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
 const END_TIMEOUT = 5
 
+/** The SQLSTATE of a write in a session that is read-only, and of require_primary on a standby. */
+const READ_ONLY = '25006'
+
 /** PostgreSQL's settings for the connections of the pool. */
 const SETTINGS = {
   // In milliseconds. It is less than the time after which the pool gives a statement up.
@@ -50,37 +53,24 @@ const SETTINGS = {
 } as const
 
 /** The pool of connections to the primary. */
-export interface Pool extends Sql {
-  /**
-   * Returns the pool for the statements of a user. Together they get at most half of the connections,
-   * but at least one. Further ones wait. If too many of them wait already, a statement rejects with
-   * the Failure `busy`.
-   */
-  share(user: number): Sql
-  /** Returns how many statements have a connection or open one, and how many wait. */
-  usage(): { running: number; waiting: number }
-  /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
-  end(): Promise<void>
-}
+export type Pool = ReturnType<typeof openPool>
 
 /**
  * Returns the pool, which the caller must end. It is one instance of postgres.js, with a queue of
  * statements in front of it.
  *
- * Opening a connection for a statement is tried for SEND_TIMEOUT from its arrival. Then the statement waits
- * for at most ANSWER_TIMEOUT, and is never sent twice. If it rejects with StatementNotSent or the Failure `busy`, the server has never received
- * it. If it rejects with a PostgresError that the server itself has sent, the server has refused it.
- * After any other error, which includes a PostgresError from a pooler (see mayHaveHappened), the server may
+ * For SEND_TIMEOUT from the arrival of a statement, the pool tries to open a connection for it. Once the
+ * statement is sent, the pool waits for its answer for at most ANSWER_TIMEOUT, and never sends it again.
+ * If the statement rejects with StatementNotSent or the Failure `busy`, the server has never received it.
+ * If it rejects with a PostgresError that the server itself has sent, the server has refused it. After
+ * any other error, which includes a PostgresError from a pooler (see mayHaveHappened), the server may
  * have executed it.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
  * statement has been answered. If a statement has no answer in time, the network or the server is
  * silent, because the server has a shorter time limit. Then all connections of its instance are reset.
  */
-export function openPool(
-  config: DatabaseConfig,
-  log: Pick<FastifyBaseLogger, 'info' | 'error'>,
-): Pool {
+export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
   const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
@@ -92,9 +82,8 @@ export function openPool(
   /** Why the last attempt to open a connection has failed. */
   let lastFailure: Error | undefined
   let answeredAt = Number.NEGATIVE_INFINITY
-  /** The driver that has answered last. */
-  let answering: Driver | undefined
-  let isLost = false
+  /** The host that serves. Undefined while the database is lost. */
+  let serving = hosts[0]
   let isEnded = false
 
   function open() {
@@ -110,7 +99,11 @@ export function openPool(
     })
   }
 
-  /** Returns the tag for the statements of a user, or of nobody. */
+  /**
+   * Returns the pool for the statements of a user, or of nobody. Together the statements of a user get at
+   * most half of the connections, but at least one. Further ones wait. If too many of them wait already,
+   * a statement rejects with the Failure `busy`.
+   */
   function share(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
@@ -149,8 +142,13 @@ export function openPool(
     })
     try {
       const rows = await inTime(answer)
+      // postgres.js 3.4.9 may resolve a statement that it has sent on a connection while that
+      // connection was failing. The result then has no command.
+      if (!rows.command) throw new Error('the connection to the database was lost')
       onAnswer(used)
-      return completeRows(rows)
+      // After a statement that has failed partway through its rows, postgres.js puts empty entries
+      // before the rows of the next result.
+      return rows.slice(rows.length - rows.count)
     } catch (error) {
       if (error instanceof DatabaseTimeout) {
         used.cut()
@@ -165,22 +163,19 @@ export function openPool(
   }
 
   function onAnswer(used: Driver) {
-    const isOther = answering !== undefined && answering.host !== used.host
-    if (isLost || isOther) log.info(used.host, 'the database serves again')
-    isLost = false
+    if (serving !== used.host) log.info(used.host, 'the database serves again')
+    serving = used.host
     lastFailure = undefined
-    answering = used
     answeredAt = performance.now()
   }
 
   function onUnsent(used: Driver, error: Error) {
+    if (performance.now() - answeredAt < SERVING) return
     lastFailure = error
-    if (hosts.length === 1 || isServing() || used !== driver) return
+    if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
     replace(used)
   }
-
-  const isServing = () => performance.now() - answeredAt < SERVING
 
   /** Lets a new driver take the place of `used`, which ends when its statements have been answered. */
   function replace(used: Driver) {
@@ -192,34 +187,21 @@ export function openPool(
   /** Returns the error for a statement that could not be sent. */
   function notSent() {
     if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
-    if (!lastFailure || isServing()) return new Failure('busy')
-    if (!isLost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
-    isLost = true
+    if (!lastFailure) return new Failure('busy')
+    if (serving) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
+    serving = undefined
     return new StatementNotSent(lastFailure)
   }
 
   return Object.assign(share(), {
     share,
+    /** Returns how many statements have a connection or open one, and how many wait. */
     usage: () => ({ running: queue.running(), waiting: unanswered - queue.running() }),
+    /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
     async end() {
       isEnded = true
       await driver.sql.end({ timeout: 1 })
       driver.cut()
     },
   })
-}
-
-/** The SQLSTATE of a write in a session that is read-only, and of require_primary on a standby. */
-const READ_ONLY = '25006'
-
-/**
- * Returns the rows of a result. Throws an error if the statement was lost.
- *
- * postgres.js 3.4.9 may resolve a statement that it has sent on a connection while that connection was
- * failing: the result then has no command. After a statement that has failed partway through its rows,
- * it puts empty entries before the rows of the next result.
- */
-function completeRows(rows: RowList<Row[]>) {
-  if (!rows.command) throw new Error('the connection to the database was lost')
-  return rows.length > rows.count ? rows.slice(rows.length - rows.count) : rows
 }

@@ -16,30 +16,26 @@ import { inTime } from './sql.js'
 export function shareLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
   maxInFlight: number,
-): (lookup: Lookup) => Promise<Found | undefined> {
+) {
   const queue = fastq.promise(findCollected, maxInFlight)
-  /** The look-ups of the next statement. Equal look-ups have the same key and are sent once. */
-  let collected = new Map<string, Lookup>()
-  /** The answers of the next statement, by the keys of the look-ups. */
-  let next: Promise<Map<string, Found | undefined>> | undefined
+  /** The look-ups of the next statement. */
+  let collected: Lookup[] = []
+  /** The answers of the next statement, in the order of the look-ups. */
+  let next: Promise<Found[]> | undefined
 
   async function findCollected() {
     // Wait for the other look-ups that arrive in the same turn of the event loop.
     await setImmediate()
     const lookups = collected
-    collected = new Map()
+    collected = []
     next = undefined
-    const found = await find([...lookups.values()])
-
-    const keys = [...lookups.keys()]
-    return new Map(keys.map((key, index) => [key, found[index]]))
+    return find(lookups)
   }
 
-  return async (lookup) => {
-    const key = JSON.stringify(lookup)
-    collected.set(key, lookup)
+  return async (lookup: Lookup) => {
+    const index = collected.push(lookup) - 1
     next ??= inTime(queue.push(undefined))
-    const answers = await next
-    return answers.get(key)
+    const found = await next
+    return found[index]
   }
 }

@@ -1,5 +1,4 @@
 import type { Failure } from './answers/failures.js'
-import type { LoggedAs } from './observation/log.js'
 
 declare module 'fastify' {
   /** The fields of a request that files of http/ set. access/guard.ts declares two more. */
@@ -8,8 +7,8 @@ declare module 'fastify' {
     clientIp: string
     /** The Failure of the request, if it has failed. */
     failure?: Failure
-    /** What the request's line in the log has instead of, and besides, the usual. */
-    logAs?: LoggedAs
+    /** What was refused to whom. It is a part of the request's line in the log. */
+    refusal?: object
     /** How many bytes of the request's body are counted. */
     bodyBytes?: number
   }

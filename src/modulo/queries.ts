@@ -6,19 +6,17 @@ import { Failure } from '../http/answers/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
-export async function listModulos(sql: Sql, { page = 1, search }: ModuloFiltro) {
+export async function listModulos(sql: Sql, filtro: ModuloFiltro) {
   // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
   // and Spanish letters only, so the text is converted in the same way as the names.
-  const text = search?.toUpperCase()
+  const text = filtro.search?.toUpperCase()
   const nombre = sql`"strNombreModulo"`
-  return findPage<Modulo>(sql, page, {
-    rows: sql`
-      select id, "strNombreModulo"
-      from modulo
-      where ${text === undefined ? sql`true` : hasText(sql, nombre, text)}
-    `,
-    isSearch: search !== undefined,
-  })
+  const rows = sql`
+    select id, "strNombreModulo"
+    from modulo
+    where ${text === undefined ? sql`true` : hasText(sql, nombre, text)}
+  `
+  return findPage<Modulo>(sql, filtro, rows)
 }
 
 /** Finds all modules, by ascending id. */

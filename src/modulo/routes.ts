@@ -46,6 +46,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     schema: {
       operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
+      description: 'Necesita una sesión.',
       response: { 200: Success(TodosLosModulos) },
     },
     handler: async ({ sql }) => {

@@ -5,18 +5,17 @@ import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
-export async function listPerfiles(sql: Sql, { page = 1, search, isAdmin }: PerfilFiltro) {
+export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
+  const { search, isAdmin } = filtro
   const every = sql`true`
   const nombre = sql`"strNombrePerfil"`
-  return findPage<Perfil>(sql, page, {
-    rows: sql`
-      select id, "strNombrePerfil", "bitAdministrador"
-      from perfil
-      where ${search === undefined ? every : hasText(sql, nombre, search)}
-        and ${isAdmin === undefined ? every : sql`"bitAdministrador" = ${isAdmin}`}
-    `,
-    isSearch: search !== undefined,
-  })
+  const rows = sql`
+    select id, "strNombrePerfil", "bitAdministrador"
+    from perfil
+    where ${search === undefined ? every : hasText(sql, nombre, search)}
+      and ${isAdmin === undefined ? every : sql`"bitAdministrador" = ${isAdmin}`}
+  `
+  return findPage<Perfil>(sql, filtro, rows)
 }
 
 /** Finds all profiles, by ascending id. */

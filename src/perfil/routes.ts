@@ -50,6 +50,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     schema: {
       operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
+      description: 'Necesita una sesión.',
       response: { 200: Success(TodosLosPerfiles) },
     },
     handler: async ({ sql }) => {

@@ -104,7 +104,7 @@ const MAPA: Record<string, PermisosAccion> = {
 
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
-  success: Done(true),
+  success: Done,
   permisos: Type.Unsafe<Record<string, PermisosAccion>>(
     Type.Object(
       {},

@@ -12,26 +12,22 @@ import type {
 } from './schemas.js'
 
 /** Finds one page of the users that match the filter, and the number of pages. */
-export async function listUsuarios(
-  sql: Sql,
-  { page = 1, search, idPerfil, estado }: UsuarioFiltro,
-) {
+export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
+  const { search, idPerfil, estado } = filtro
   const every = sql`true`
-  return findPage<UsuarioVisto>(sql, page, {
-    rows: sql`
-      select ${columns(sql)}
-      from usuario
-      where ${search === undefined ? every : isNamed(sql, search)}
-        and ${idPerfil === undefined ? every : sql`"idPerfil" = ${idPerfil}`}
-        and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
-    `,
-    isSearch: search !== undefined,
-    answer: sql`
-      select pagina.*, "strNombrePerfil" as "nombrePerfil"
-      from pagina
-      join perfil on perfil.id = "idPerfil"
-    `,
-  })
+  const rows = sql`
+    select ${columns(sql)}
+    from usuario
+    where ${search === undefined ? every : isNamed(sql, search)}
+      and ${idPerfil === undefined ? every : sql`"idPerfil" = ${idPerfil}`}
+      and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
+  `
+  const answer = sql`
+    select pagina.*, "strNombrePerfil" as "nombrePerfil"
+    from pagina
+    join perfil on perfil.id = "idPerfil"
+  `
+  return findPage<UsuarioVisto>(sql, filtro, rows, answer)
 }
 
 const columns = (sql: Sql) => sql`

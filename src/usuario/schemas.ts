@@ -5,6 +5,7 @@ import {
   type Constraint,
   isEmail,
   isText,
+  required,
   requiredAndNotEmpty,
   textConstraints,
 } from '../http/input/constraints.js'
@@ -145,7 +146,7 @@ export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
   idPerfil: Id({}, ID_PERFIL.description),
   strPwd: Password,
   strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ blank: true, ...CELULAR })),
+  strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
   idEstadoUsuario: Omissible(Bool(`${ACTIVO}. Si falta: true`)),
   imagenBase64: Omissible(Imagen),
 })
@@ -158,7 +159,7 @@ export const UsuarioEditado = Named(
     strNombreUsuario: Text({ visible: true, ...NOMBRE }),
     idPerfil: Id({}, ID_PERFIL.description),
     strCorreo: Email,
-    strNumeroCelular: Omissible(Text({ blank: true, ...CELULAR })),
+    strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
     idEstadoUsuario: Bool(ACTIVO),
     strPwd: Omissible(PasswordNuevo),
     imagenBase64: Omissible(Imagen),

@@ -140,7 +140,9 @@ describe('a signal', () => {
     expect(await ended).toEqual(DONE)
     const [login, ready] = busy.answers()
     expect(login).toMatch(/^HTTP\/1\.1 200 .*\{"success":true,"token":"ey.*\}$/s)
-    expect(ready).toMatch(/^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"No disponible"\}$/s)
+    expect(ready).toMatch(
+      /^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"Servicio no disponible\. Intente de nuevo más tarde\."\}$/s,
+    )
     // Request lines are written with a delay. The process ends before these two are due, so it
     // has to write them at its end.
     expect(lines().slice(-2)).toMatchObject([

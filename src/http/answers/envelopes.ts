@@ -10,13 +10,12 @@ export const NullableText = (options: SchemaOptions) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
 
 /** Returns the schema of the field `success`: whether the request was carried out. */
-export const Done = <T extends boolean>(value: T) =>
-  Type.Literal(value, { description: 'Si la petición se ha cumplido' })
+export const Done = Type.Literal(true, { description: 'Si la petición se ha cumplido' })
 
 /** Returns the schema of an answer `{ success: true, data }`. */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({
-    success: Done(true),
+    success: Done,
     data,
   })
 
@@ -29,7 +28,7 @@ export const success = <T>(data: T) => ({
 /** Returns the schema of an answer with one page of a list and the total number of pages. */
 export const Page = <T extends TSchema>(row: T) =>
   Type.Object({
-    success: Done(true),
+    success: Done,
     data: Type.Array(row, {
       description: 'Los registros de la página, 5 como mucho',
     }),
@@ -43,7 +42,7 @@ export const Page = <T extends TSchema>(row: T) =>
 /** Returns the schema of an answer `{ success: true, message }` with a constant message. */
 export const Confirmation = <T extends string>(message: T) =>
   Type.Object({
-    success: Done(true),
+    success: Done,
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
   })
 

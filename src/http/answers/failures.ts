@@ -2,23 +2,23 @@ import type { FastifyError, FastifyInstance } from 'fastify'
 
 /**
  * The answer to a kind of failure. A Failure without a text of its own is answered with the first of
- * `texts`. The OpenAPI document lists all of them.
+ * `texts`. The OpenAPI document lists all of them. Without `texts`, each Failure has a text of its own.
  */
 export interface FailureAnswer {
   status: number
-  /** The shape of the body (contract, section 7): A has `statusCode`, B has `success`. */
-  shape: 'status' | 'success'
+  /** What the body has beside the `message`. */
+  head: Record<string, number | boolean>
   texts: string[]
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
 export function statusFailure(status: number, ...texts: string[]): FailureAnswer {
-  return { status, shape: 'status', texts }
+  return { status, head: { statusCode: status }, texts }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
 export function successFailure(status: number, ...texts: string[]): FailureAnswer {
-  return { status, shape: 'success', texts }
+  return { status, head: { success: false }, texts }
 }
 
 /**
@@ -27,8 +27,8 @@ export function successFailure(status: number, ...texts: string[]): FailureAnswe
  * violates any other constraint.
  */
 export const USUAL = {
-  invalid: statusFailure(400, 'La petición no es válida'),
-  malformed: statusFailure(400, 'La petición no es válida'),
+  invalid: statusFailure(400),
+  malformed: statusFailure(400),
   noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
   unreadable: statusFailure(400, 'La petición no es válida'),
   unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
@@ -38,7 +38,7 @@ export const USUAL = {
   changed: statusFailure(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
   tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
   unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
-  tooMany: statusFailure(429, 'Demasiadas peticiones. Intente de nuevo más tarde.'),
+  tooMany: statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
   upload: statusFailure(500, 'No se pudo subir el archivo'),
   busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
   unavailable: statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
@@ -79,11 +79,8 @@ declare module 'fastify' {
  * the body later, so the body must contain only what the client may see.
  */
 export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
-  const usual = USUAL[failure.code]
-  const { status, shape, texts } = failures[failure.code] ?? usual
-  const [text] = [...texts, ...usual.texts]
-  const message = failure.message || text
-  const head = shape === 'status' ? { statusCode: status } : { success: false }
+  const { status, head, texts } = failures[failure.code] ?? USUAL[failure.code]
+  const message = failure.message || texts[0]
   return { status, body: { ...head, message } }
 }
 

@@ -9,10 +9,8 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 
 /** The files of Swagger UI that the page links to, with their content types. */
 const FILES = {
-  'index.css': STYLES,
   'swagger-ui.css': STYLES,
   'swagger-ui-bundle.js': SCRIPT,
-  'favicon-32x32.png': 'image/png',
 }
 
 const PAGE = `<!doctype html>
@@ -22,8 +20,6 @@ const PAGE = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Llavero</title>
 <link rel="stylesheet" href="/docs/static/swagger-ui.css">
-<link rel="stylesheet" href="/docs/static/index.css">
-<link rel="icon" type="image/png" href="/docs/static/favicon-32x32.png">
 </head>
 <body>
 <div id="swagger-ui"></div>

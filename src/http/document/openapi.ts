@@ -1,10 +1,8 @@
 import swagger, { type SwaggerTransform } from '@fastify/swagger'
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
-import { Done } from '../answers/envelopes.js'
 import { type FailureAnswer, USUAL } from '../answers/failures.js'
-import { possibleFailures } from '../input/validation.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -125,40 +123,42 @@ function header(type: string, description: string) {
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */
 function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
   const texts = [...new Set(failures.flatMap(({ texts }) => texts))]
+  const isOpen = failures.some(({ texts }) => texts.length === 0)
   const schemas = success ? [success] : []
   const descriptions = success ? [success.description ?? 'Hecho', ...texts] : texts
   const [failure] = failures
-  if (failure) schemas.push(failureSchema(failure, texts))
+  if (failure) schemas.push(failureSchema(failure, isOpen ? [] : texts))
   return {
     ...Type.Union(schemas),
     'x-response-description': descriptions.join(' · '),
   }
 }
 
-/** Returns the schema of the bodies of failures with one status. Their message is one of `texts`. */
-function failureSchema({ status, shape }: FailureAnswer, texts: string[]): TSchema {
+/**
+ * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or any
+ * text if there are none.
+ */
+function failureSchema({ head }: FailureAnswer, texts: string[]): TSchema {
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
-  const message = Type.Unsafe({ type: 'string', description: 'Qué ha fallado', ...text })
-  if (shape === 'success') return Type.Object({ success: Done(false), message })
-  const statusCode = Type.Integer({ const: status, description: 'El código de estado de HTTP' })
-  return Type.Object({ statusCode, message })
+  const message = Type.Unsafe({
+    type: 'string',
+    description: 'Qué ha fallado',
+    ...(texts.length > 0 && text),
+  })
+  const fields = Object.entries(head).map(([name, value]) => {
+    return [name, Type.Literal(value, { description: 'Que la petición ha fallado' })]
+  })
+  return Type.Object({ ...Object.fromEntries(fields), message })
 }
 
 /**
- * Returns the answers to all failures that a route can have: to an invalid input, those that it
- * declares in `config.failures`, and those that every route can have.
+ * Returns the answers to all failures that a route can have: those that it declares in
+ * `config.failures`, and those that every route can have.
  */
-function failuresOf({ method, schema = {}, config = {} }: RouteOptions): FailureAnswer[] {
-  const { unexpected, busy, unreadable, noJson, tooLarge, unsupported } = USUAL
+function failuresOf({ method, config = {} }: RouteOptions): FailureAnswer[] {
+  const { unexpected, busy, unreadable, malformed, noJson, tooLarge, unsupported } = USUAL
   // A client may send a body even if the route expects none. Such a body is read, and may be refused.
   const ofBody = method === 'GET' ? {} : { noJson, tooLarge, unsupported }
-  const declared = { unexpected, busy, unreadable, ...ofBody, ...config.failures }
-
-  const { params, querystring, body } = schema as Record<string, TObject | undefined>
-  const inputs = [params, querystring, body].filter((input) => input !== undefined)
-  const ofInput = inputs.flatMap(possibleFailures).map(({ code, message }) => {
-    const { status, shape } = config.failures?.[code] ?? USUAL[code]
-    return { status, shape, texts: [message] }
-  })
-  return [...ofInput, ...Object.values(declared)]
+  const declared = { unexpected, busy, unreadable, malformed, ...ofBody, ...config.failures }
+  return Object.values(declared)
 }

@@ -13,11 +13,6 @@ export interface Constraint {
   isSatisfied(value: unknown): boolean
 }
 
-/** Returns the first constraint that `value` violates, or undefined if it satisfies all of them. */
-export function violatedConstraint(constraints: readonly Constraint[], value: unknown) {
-  return constraints.find((constraint) => !constraint.isSatisfied(value))
-}
-
 /** Returns the constraint `missing`. A field violates it if its value is one of these. */
 const isNoneOf = (...values: unknown[]): Constraint => ({
   name: 'missing',
@@ -56,13 +51,6 @@ export const isList: Constraint = {
   name: 'list',
   message: 'El campo %s debe ser una lista',
   isSatisfied: Array.isArray,
-}
-
-/** The value, an entry of a list, is an object. The message names the field that has the list. */
-export const isObject: Constraint = {
-  name: 'object',
-  message: 'El campo %s debe ser una lista de objetos',
-  isSatisfied: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 }
 
 /** The value is a whole number other than 0, or a text that JavaScript converts to one. */

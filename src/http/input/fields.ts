@@ -96,8 +96,8 @@ export const Bool = (description?: string) =>
 interface TextOptions extends SchemaOptions {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
-  /** Whether an empty text and a text of only white space are accepted. */
-  blank?: boolean
+  /** What counts as missing. By default, so do an empty text and a text of only white space. */
+  presence?: Constraint
   /** Whether invisible characters and white space at either end are refused. */
   visible?: boolean
   messages?: Messages
@@ -105,14 +105,13 @@ interface TextOptions extends SchemaOptions {
 
 /** Returns the schema of a text that is stored. */
 export function Text(options: TextOptions = {}) {
-  const { max = 255, blank, visible, messages, ...documentation } = options
+  const { max = 255, presence = requiredAndNotBlank, visible, messages, ...documentation } = options
   const wire = {
     type: 'string',
-    minLength: blank ? 0 : 1,
+    minLength: presence === required ? 0 : 1,
     maxLength: max,
     ...documentation,
   }
-  const presence = blank ? required : requiredAndNotBlank
   const constraints = textConstraints(max, presence)
   if (visible) constraints.push(isVisible)
   return field<string>(wire, constraints, { messages })
@@ -130,22 +129,12 @@ export const PageNumber = Type.Optional(
   }),
 )
 
-/** The longest text to search for, in characters. The texts that are searched are not longer. */
-const MAX_SEARCH = 255
-
 /**
  * The query parameter `search`: a text that the rows must contain. Upper and lower case of ASCII and
  * Spanish letters are not distinguished.
  */
 export const Search = Type.Optional(
-  field<string>(
-    {
-      type: 'string',
-      maxLength: MAX_SEARCH,
-      description: 'Texto que contiene',
-    },
-    textConstraints(MAX_SEARCH, requiredAndNotEmpty),
-  ),
+  Text({ presence: requiredAndNotEmpty, description: 'Texto que contiene' }),
 )
 
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */

@@ -15,12 +15,11 @@ const USERS = 10_000
  */
 export function shareFairly(concurrency: number, maxWaiting: number) {
   const open = () => fastq.promise((task: () => Promise<unknown>) => task(), concurrency)
-  const shares = new LRUCache<number, ReturnType<typeof open>>({ max: USERS })
+  const shares = new LRUCache<number, ReturnType<typeof open>>({ max: USERS, memoMethod: open })
 
   return async <T>(user: number | undefined, task: () => Promise<T>) => {
     if (user === undefined) return task()
-    const share = shares.get(user) ?? open()
-    shares.set(user, share)
+    const share = shares.memo(user)
     if (share.length() >= maxWaiting) throw new Failure('busy')
     return share.push(task) as Promise<T>
   }

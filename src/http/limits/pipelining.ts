@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 const MAX_UNANSWERED = 16
 
 /** A connection, and how many of its requests have not been answered. */
-type Connection = Socket & { unanswered?: number }
+type Connection = Socket & { unanswered: number }
 
 /**
  * Returns a listener that passes requests on to `next`. It closes a connection on which more than
@@ -14,17 +14,17 @@ type Connection = Socket & { unanswered?: number }
  */
 export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
-    const connection: Connection = request.socket
+    const connection = request.socket as Connection
+    connection.unanswered ??= 0
     // Node still reads the requests that have arrived together with those before them.
     if (connection.destroyed) return
-    const unanswered = (connection.unanswered ?? 0) + 1
-    if (unanswered > MAX_UNANSWERED) {
+    connection.unanswered += 1
+    if (connection.unanswered > MAX_UNANSWERED) {
       connection.destroy()
       return
     }
-    connection.unanswered = unanswered
     response.once('close', () => {
-      connection.unanswered = (connection.unanswered ?? 1) - 1
+      connection.unanswered -= 1
     })
     next(request, response)
   }

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import sonic from 'sonic-boom'
-import type { LogStream } from './log.js'
 
 /** How many bytes of lines are kept in memory for a slow reader. Further lines are dropped. */
 const MAX_WAITING = 4 * 1024 * 1024
@@ -11,15 +10,8 @@ const MAX_DELAY = 100
 /** How long the end of the process may wait for a slow reader, in milliseconds. */
 const END_DEADLINE = 500
 
-/** A LogStream that ends. */
-export interface Destination extends LogStream {
-  dropped: number
-  /** Writes the lines that still wait, unless that takes longer than END_DEADLINE or fails. */
-  end(): Promise<void>
-}
-
 /**
- * Returns the Destination that writes log lines to the file descriptor `fd`. It never blocks the event
+ * Returns what writes log lines to the file descriptor `fd`. It never blocks the event
  * loop and never throws. While the reader of a pipe is slow, the lines wait in memory, up to
  * MAX_WAITING. While nothing can be written, because the reader has closed the pipe or the disk is
  * full, further lines are dropped, and the lines that wait are tried again every MAX_DELAY.
@@ -27,7 +19,7 @@ export interface Destination extends LogStream {
  * The caller must take `fd` from `process.stdout`, which makes a pipe non-blocking. Otherwise the end of
  * the process would wait until somebody reads the pipe.
  */
-export function openDestination(fd: number): Destination {
+export function openDestination(fd: number) {
   const file = new sonic.SonicBoom({
     fd,
     minLength: BATCH,
@@ -45,12 +37,14 @@ export function openDestination(fd: number): Destination {
     destination.dropped += 1
   })
 
-  const destination: Destination = {
+  const destination = {
+    /** The number of lines that could not be written and were dropped. */
     dropped: 0,
-    write(line) {
+    write(line: string) {
       if (isFailing) destination.dropped += 1
       else file.write(line)
     },
+    /** Writes the lines that still wait, unless that takes longer than END_DEADLINE or fails. */
     async end() {
       const signal = AbortSignal.timeout(END_DEADLINE)
       try {

@@ -1,8 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { Failure, statusFailure } from '../answers/failures.js'
+import { Failure, USUAL } from '../answers/failures.js'
 
 const OK = { status: 'ok' }
-const NOT_READY = statusFailure(503, 'No disponible')
 
 interface Options {
   /** Rejects if the database cannot be queried, or if it has become a standby. */
@@ -21,11 +20,7 @@ const healthRoutes: FastifyPluginAsync<Options> = async (app, { queryDatabase })
 
   app.get('/ready', {
     config: {
-      failures: {
-        unavailable: NOT_READY,
-        busy: NOT_READY,
-        unexpected: NOT_READY,
-      },
+      failures: { unexpected: USUAL.unavailable },
     },
     handler: async () => {
       if (app.isStopping) throw new Failure('unavailable')

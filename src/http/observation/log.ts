@@ -28,7 +28,7 @@ export interface LogStream {
 export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
     level,
-    ...(stream && { stream }),
+    stream,
     customLevels: { audit: AUDIT_LEVEL },
     serializers: { err: serializeError },
     hooks: {
@@ -44,15 +44,14 @@ type LoggedError = Record<'type' | 'message' | 'stack', string>
 function serializeError(error: unknown): LoggedError {
   // Anything can be thrown, even null.
   const { name, message, stack = '', code, constraint_name, cause } = Object(error)
-  const logged = {
+  return {
     type: name,
     message,
     code,
     constraint: constraint_name,
     stack,
     cause: cause && serializeError(cause),
-  }
-  return logged
+  } as LoggedError
 }
 
 declare module 'fastify' {
@@ -61,20 +60,11 @@ declare module 'fastify' {
   }
 }
 
-/** The level and the message of a request's line, and further keys that the line has. */
-export interface LoggedAs {
-  [key: string]: unknown
-  level: 'audit' | 'info' | 'warn'
-  msg: string
-}
-
-const USUAL: LoggedAs = { level: 'info', msg: 'request' }
-
 /**
  * Logs one line for each request when it has been answered. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
- * is the id in the header `x-request-id` of the answer. Whoever sets `request.logAs` before the answer
- * is sent chooses the level and the message of the line, and adds keys to it.
+ * is the id in the header `x-request-id` of the answer. The line of a request with a `refusal` contains
+ * it, and has the level `audit`.
  */
 export function logRequests(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
@@ -86,13 +76,12 @@ export function logRequests(app: FastifyInstance) {
     done()
   })
   onAnswered(app, (request, reply, isAborted) => {
-    const { method, url, clientIp, failure } = request
+    const { method, url, clientIp, failure, refusal } = request
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
     if (isProbe && !failure) return
 
-    const { level, msg, ...details } = request.logAs ?? USUAL
     const line = {
       method,
       path: path.slice(0, MAX_PATH),
@@ -101,9 +90,10 @@ export function logRequests(app: FastifyInstance) {
       ip: clientIp,
       // The logger leaves out keys that are undefined.
       aborted: isAborted || undefined,
-      ...details,
+      ...refusal,
     }
-    request.log[level](line, msg)
+    if (refusal) request.log.audit(line, 'refused')
+    else request.log.info(line, 'request')
   })
 }
 
@@ -118,22 +108,20 @@ export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { socket } = request
     const { raw } = reply
-    const onFinish = () => end(false)
-    const onClose = () => end(true)
 
-    function end(isAborted: boolean) {
-      raw.off('finish', onFinish)
-      socket.off('close', onClose)
-      listener(request, reply, isAborted)
+    function end() {
+      raw.off('finish', end)
+      socket.off('close', end)
+      listener(request, reply, socket.destroyed)
     }
 
     if (socket.destroyed) {
-      process.nextTick(onClose)
+      process.nextTick(end)
     } else {
-      raw.once('finish', onFinish)
+      raw.once('finish', end)
       // An answer may be queued behind earlier answers on the same connection. If the connection
       // closes then, only the socket emits an event, and the response does not.
-      socket.once('close', onClose)
+      socket.once('close', end)
     }
     done()
   })
