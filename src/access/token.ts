@@ -58,8 +58,9 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 
   return (request) => {
     try {
-      const payload = verify(tokenOf(request) ?? '')
-      return Value.Decode(Token, payload)
+      const payload: unknown = verify(tokenOf(request) ?? '')
+      Value.Assert(Token, payload)
+      return payload
     } catch {
       throw new Failure('unauthenticated')
     }

@@ -22,10 +22,6 @@ import {
 } from './schemas.js'
 
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
-/**
- * The contract (section 7) demands exactly this text, with the English words `the service` in it.
- */
-const SIN_USUARIO = 'El usuario no existe o su estado es the service.'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 const MISMA = 'La contraseña nueva debe ser distinta'
 const CERRADA = 'Sesión cerrada correctamente' as const
@@ -60,7 +56,12 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       access: 'public',
       failures: {
         invalid: statusFailure(400, SIN_CREDENCIALES),
-        unauthenticated: statusFailure(401, SIN_USUARIO, INCORRECTOS),
+        // The contract (section 7) demands exactly this text, with the English words `the service` in it.
+        unauthenticated: statusFailure(
+          401,
+          'El usuario no existe o su estado es the service.',
+          INCORRECTOS,
+        ),
         tooMany: USUAL.tooMany,
         unavailable: statusFailure(
           503,
@@ -102,12 +103,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       access: 'session',
       failures: {
         invalid: statusFailure(400, MISMA),
-        unauthenticated: statusFailure(
-          401,
-          ...USUAL.unauthenticated.texts,
-          SIN_USUARIO,
-          INCORRECTOS,
-        ),
+        unauthenticated: statusFailure(401, ...USUAL.unauthenticated.texts, INCORRECTOS),
         tooMany: USUAL.tooMany,
       },
     },
@@ -170,16 +166,16 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   }
 
   /**
-   * Returns the active user with this name and password. Throws the Failure `unauthenticated` with
-   * one of its two texts (contract, section 7) if there is none. `client` is the connection of the
-   * client that waits. `caller` is the id of the caller, if there is a session.
+   * Returns the active user with this name and password. Throws the Failure `unauthenticated` if there is
+   * none, with the text INCORRECTOS if the password is wrong (contract, section 7). `client` is the
+   * connection of the client that waits. `caller` is the id of the caller, if there is a session.
    */
   async function authenticate(nombre: string, plain: string, client: Socket, caller?: number) {
     const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
-    if (!usuario) throw new Failure('unauthenticated', SIN_USUARIO)
+    if (!usuario) throw new Failure('unauthenticated')
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
-      throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated', SIN_USUARIO)
+      throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated')
     }
     if (!(await passwords.compare(plain, usuario.strPwd, client, caller))) {
       throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)

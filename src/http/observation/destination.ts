@@ -4,7 +4,7 @@ import sonic from 'sonic-boom'
 /** How many bytes of lines are kept in memory for a slow reader. Further lines are dropped. */
 const MAX_WAITING = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
-const BATCH = 4096
+const BATCH = 8192
 /** How long a line may wait for further lines, in milliseconds. */
 const MAX_DELAY = 100
 /** How long the end of the process may wait for a slow reader, in milliseconds. */
