@@ -41,8 +41,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /**
-     * The caller. Undefined before the session has been checked, and if the route is public. The type
-     * leaves out undefined for the handlers, which run after the check.
+     * The caller. It is undefined before the session has been checked, and if the route is public. The
+     * type does not say so, because nearly all handlers run after the check.
      */
     caller: Actor
     /** The database, in the share of the caller's sessions. Undefined like `caller`. */

@@ -22,9 +22,9 @@ interface Task extends HashTask {
 }
 
 /**
- * Returns functions that hash and compare passwords in threads. Each user has one task at a time among
- * those that wait for a thread or have one, so the users take turns. The tasks of logins, which have no
- * user yet, follow one another in the order of the calls.
+ * Returns functions that hash and compare passwords in threads. Of each user, at most one task is in
+ * progress or waits for a thread, and the user's further tasks wait for that one. So the users take
+ * turns. The tasks of logins, which have no user yet, follow one another in the order of the calls.
  *
  * The asynchronous functions of bcryptjs would work on the event loop. With 20 logins in flight,
  * other requests would then take 8.5 s (99th percentile). With threads of lower priority

@@ -3,13 +3,8 @@ import { isPostgresError } from '../database/sql.js'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
 import type { Accion } from './schemas.js'
 
-/** What a caller lacks. */
-export type Needs = (
-  | /** A permission for a module. */
-  { modulo: string; accion: Accion }
-  /** An administrator's profile. */
-  | { administrador: true }
-) & {
+/** What a caller lacks: a permission for a module, or an administrator's profile. */
+export type Needs = ({ modulo: string; accion: Accion } | { administrador: true }) & {
   /** The id of the profile that holds what the caller lacks, if the request concerns one that does. */
   perfil?: number
 }

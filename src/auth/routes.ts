@@ -28,7 +28,7 @@ const CERRADA = 'Sesión cerrada correctamente' as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
-/** The number of client addresses for which attempts are counted. For users it is the plugin's 5,000. */
+/** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
 const ADDRESSES = 100_000
 
 interface Options {
@@ -46,7 +46,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     timeWindow: '1 minute',
     cache: ADDRESSES,
   })
-  // Each of these has counters of its own. A login and a change of the password count together by address.
+  // A login and a change of the password have one counter for each address.
   const limitByAddress = limitAttempts()
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 

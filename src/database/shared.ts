@@ -8,7 +8,7 @@ import { inTime } from './sql.js'
  * of these statements are in flight at a time. While that many are in flight, further look-ups are
  * collected for the next statement, which is sent when one of the others has been answered.
  *
- * `find` is called after the look-ups that it answers. So each answer contains everything that was
+ * `find` is called later than the look-ups that it answers. So each answer contains everything that was
  * committed before its look-up. If `find` rejects, all of its look-ups reject with the same error.
  * If there is no answer in time after the first of these look-ups, all of them reject with a
  * DatabaseTimeout.

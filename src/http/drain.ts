@@ -21,8 +21,8 @@ const IDLE_GRACE = 2000
  *
  * The `close` of `http.Server` also closes the idle connections at once. A request that is already on
  * its way on such a connection is then lost (https://github.com/nodejs/node/issues/60617). If the
- * service called neither method and accepted connections during IDLE_GRACE, proxies would open new ones
- * to a process that is about to end.
+ * service went on accepting connections during IDLE_GRACE, proxies would open new ones to a process that
+ * is about to end.
  */
 const stopAccepting = net.Server.prototype.close
 

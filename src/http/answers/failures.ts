@@ -22,9 +22,8 @@ export function successFailure(status: number, ...texts: string[]): FailureAnswe
 }
 
 /**
- * The kinds of failure, with the answer of a route that declares no other answer. `invalid` means that
- * a field violates a constraint for which the contract has a text. `malformed` means that a field
- * violates any other constraint.
+ * The kinds of failure, with the answer of a route that declares no other answer. For a field that
+ * violates a constraint, the kind is `invalid` if the contract has a text for it, and else `malformed`.
  */
 export const USUAL = {
   invalid: statusFailure(400),
@@ -108,8 +107,8 @@ export function answerFailures(app: FastifyInstance) {
 
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
-    // Fastify would serialize an object by the schema that the route has for this status, and that is
-    // the schema of its success.
+    // Fastify would serialize an object by the schema that the route has for this status. For a failure
+    // with status 200 that is the schema of the success.
     const json = JSON.stringify(body)
     return reply.code(status).type(JSON_TYPE).send(json)
   })

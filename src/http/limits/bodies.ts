@@ -13,7 +13,7 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** Only what a body has beyond this many bytes is counted. The head of a request may have as many. */
+/** Only what a body has beyond this many bytes is counted, so that logins are never refused for it. */
 const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */

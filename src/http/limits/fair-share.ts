@@ -10,8 +10,8 @@ const USERS = 10_000
  * progress at a time. Further ones wait, in the order of the calls. If `maxWaiting` tasks of the user
  * wait already, the function throws the Failure `busy`. Tasks of nobody have no limit.
  *
- * The tasks take what is scarce from a queue that all users share. So each user has at most
- * `concurrency` tasks in that queue, and the users take turns in it.
+ * A task in progress waits in a queue that all users share, for example for a connection. Since each
+ * user has at most `concurrency` tasks in that queue, the users take turns in it.
  */
 export function shareFairly(concurrency: number, maxWaiting: number) {
   const open = () => fastq.promise((task: () => Promise<unknown>) => task(), concurrency)

@@ -104,7 +104,7 @@ type AnswerListener = (request: FastifyRequest, reply: FastifyReply, isAborted: 
  * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
  */
 export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
-  // In a later hook the answer may already have been sent.
+  // After this hook the answer is sent, and its end might be missed.
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { socket } = request
     const { raw } = reply

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { VERSION } from '../../version.js'
 import { onAnswered } from './log.js'
 
-/** A metric that the application adds. By convention the name of a counter ends in `_total`. */
+/** A metric that the application adds. It is a counter if its name ends in `_total`, and else a gauge. */
 interface Metric {
   name: string
   help: string
