@@ -262,8 +262,7 @@ it.concurrent('connects to the next host when the first one refuses', async ({
   const hosts = `127.0.0.1:1,${proxy.url.host}`
   const sql = open(1, proxy.url.href.replace(proxy.url.host, hosts))
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
-  const { hostname: host, port } = proxy.url
-  expect(logged).toEqual([['the database serves again', { host, port: Number(port) }]])
+  expect(logged).toEqual([])
 })
 
 it.concurrent('connects to the next host when the first one refuses the user', async ({

@@ -174,6 +174,8 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
+    // Until a host has answered, the one that is tried next counts as serving.
+    if (serving && answeredAt < 0) serving = hosts[0]
     replace(used)
   }
 

@@ -19,6 +19,7 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Llavero</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/static/swagger-ui.css">
 </head>
 <body>
