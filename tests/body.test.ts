@@ -135,6 +135,7 @@ describe('a large body', () => {
 
   it.each([
     ['POST', '/api/auth/login', 16 * 1024],
+    ['PUT', '/api/auth/password', 64 * 1024],
     ['POST', '/api/permisos', 64 * 1024],
     ['PUT', '/api/perfil/999', 64 * 1024],
     ['POST', '/api/modulo', 64 * 1024],

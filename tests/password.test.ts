@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startPasswords } from '../src/access/password.js'
@@ -6,7 +7,7 @@ import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
-const { sql, call, login } = await testApp()
+const { app, sql, call, login } = await testApp()
 const WRONG = statusFailure(401, 'Usuario o contraseña incorrectos.')
 
 let turn = 0
@@ -83,6 +84,26 @@ describe('PUT /api/auth/password', () => {
     expect(await answer).toMatchObject(UNAUTHENTICATED)
     await sql`update usuario set "idEstadoUsuario" = true where id = ${id}`
     expect(await login(nombre, 'una clave')).toEqual(expect.any(String))
+  })
+
+  it('does not accept the password of another user, who gets the name meanwhile', async () => {
+    const { id, nombre, token } = await addUser()
+    const other = await addUser()
+    // The service reads the body after it has looked up the session.
+    async function* body() {
+      yield '{"strPwd":"una clave",'
+      await sql`update usuario set "strNombreUsuario" = 'renombrada' where id = ${id}`
+      await sql`update usuario set "strNombreUsuario" = ${nombre} where id = ${other.id}`
+      yield '"strPwdNueva":"otra clave"}'
+    }
+    const answer = await app.inject({
+      method: 'PUT',
+      url: '/api/auth/password',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      payload: Readable.from(body()),
+    })
+    expect({ status: answer.statusCode, body: answer.json() }).toEqual(UNAUTHENTICATED)
+    expect(await login('renombrada', 'una clave')).toEqual(expect.any(String))
   })
 })
 

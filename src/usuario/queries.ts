@@ -112,8 +112,9 @@ interface UsuarioEscrito {
  * and a deactivation end all sessions of the user.
  *
  * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
- * returns undefined, which tells storeWithImagen to remove the uploaded image. Throws what insertUsuario throws. `forbidden`
- * also means that the user's present profile has a permission that the actor's profile lacks.
+ * returns undefined, which tells storeWithImagen to remove the uploaded image. Throws what insertUsuario
+ * throws. `forbidden` also means that the user's present profile has a permission that the actor's
+ * profile lacks.
  */
 export async function updateUsuario(
   sql: Sql,
