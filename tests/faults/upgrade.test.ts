@@ -20,17 +20,17 @@ const COMMIT_0_2_0 = 'b90555b95840f2a4fc8c0aa26e0e8975d2aa351c'
 
 const execute = promisify(execFile)
 
-/** Makes a folder for another release, with the packages of this one. */
+/** Makes a folder for another release. */
 async function makeFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-next-'))
   closeAtEnd(() => rm(folder, { recursive: true }))
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
 
 /** Copies this build; returns the folder of the copy and the arguments with which Node runs it. */
 async function copyRelease() {
   const folder = await makeFolder()
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const part of ['dist', 'sql', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   }
@@ -43,14 +43,18 @@ const hasCommit = (commit: string) =>
     () => false,
   )
 
-/** Takes release 0.2.0 from the history; returns the arguments with which Node runs it. */
-async function checkOutRelease() {
+/**
+ * Takes release 0.2.0 from the history and installs the packages of its lock file; returns the
+ * arguments with which Node runs it.
+ */
+async function installRelease() {
   const folder = await makeFolder()
   const archive = join(folder, 'release.tar')
-  const parts = ['src', 'sql', 'package.json']
+  const parts = ['src', 'sql', 'package.json', 'package-lock.json']
   await execute('git', ['archive', `--output=${archive}`, COMMIT_0_2_0, ...parts], { cwd: ROOT })
   await execute('tar', ['--extract', `--file=${archive}`], { cwd: folder })
-  return ['--import', 'tsx', join(folder, 'src/server.ts')]
+  await execute('npm', ['ci', '--omit=dev', '--ignore-scripts'], { cwd: folder })
+  return ['--import', import.meta.resolve('tsx'), join(folder, 'src/server.ts')]
 }
 
 /** Changes insert_modulo in a copy: it appends the SQL expression `suffix` to each name. */
@@ -223,7 +227,7 @@ it.skipIf(!(await hasCommit(COMMIT_0_2_0)))(
     const env = { DATABASE_URL: await cloneDatabase('template0') }
     const sql = postgres(env.DATABASE_URL, { max: 1 })
     closeAtEnd(() => sql.end())
-    const release = await checkOutRelease()
+    const release = await installRelease()
 
     const old = await startService(env, release)
     const oldLoad = loadReplica(old, 'old')
