@@ -33,19 +33,15 @@ create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Returns a row of the audit that has only the columns about who makes the changes of this transaction.
--- begin_write sets `llavero.actor` to these columns as JSON, for the rest of the transaction.
-create function audited_actor() returns auditoria
-language plpgsql stable
+-- Returns who makes the changes of this transaction, as a JSON object with the columns of the audit about
+-- that. begin_write sets it as `llavero.actor` for the rest of the transaction.
+create function audited_actor() returns jsonb
+language sql stable
 as $$
-declare
-  v_actor jsonb := nullif(current_setting('llavero.actor', true), '');
-begin
-  return jsonb_populate_record(
-    null::auditoria,
-    coalesce(v_actor, jsonb_build_object('strNombreUsuario', session_user))
-  );
-end
+  select coalesce(
+    nullif(current_setting('llavero.actor', true), '')::jsonb,
+    jsonb_build_object('strNombreUsuario', session_user)
+  )
 $$;
 
 -- Adds a row to the audit.
@@ -60,7 +56,7 @@ create function audit(
 language plpgsql
 as $$
 declare
-  v_actor auditoria := audited_actor();
+  v_actor jsonb := audited_actor();
 begin
   insert into auditoria (
     "idUsuario",
@@ -77,12 +73,12 @@ begin
     despues
   )
   values (
-    v_actor."idUsuario",
-    v_actor."strNombreUsuario",
-    v_actor."idPerfil",
-    v_actor."strNombrePerfil",
-    v_actor.ip,
-    v_actor."idPeticion",
+    (v_actor ->> 'idUsuario')::integer,
+    v_actor ->> 'strNombreUsuario',
+    (v_actor ->> 'idPerfil')::integer,
+    v_actor ->> 'strNombrePerfil',
+    v_actor ->> 'ip',
+    v_actor ->> 'idPeticion',
     p_accion,
     p_entidad,
     p_id,
@@ -191,7 +187,7 @@ create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_per
 language plpgsql
 as $$
 declare
-  v_actor auditoria := audited_actor();
+  v_actor jsonb := audited_actor();
 begin
   insert into auditoria (
     "idUsuario",
@@ -208,12 +204,12 @@ begin
     despues
   )
   select
-    v_actor."idUsuario",
-    v_actor."strNombreUsuario",
-    v_actor."idPerfil",
-    v_actor."strNombrePerfil",
-    v_actor.ip,
-    v_actor."idPeticion",
+    (v_actor ->> 'idUsuario')::integer,
+    v_actor ->> 'strNombreUsuario',
+    (v_actor ->> 'idPerfil')::integer,
+    v_actor ->> 'strNombrePerfil',
+    v_actor ->> 'ip',
+    v_actor ->> 'idPeticion',
     case
       when cambio.antes is null then 'insert'
       when cambio.despues is null then 'delete'
@@ -236,10 +232,8 @@ $$;
 -- `despues` is null if the profile has no such record.
 create function audited_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[])
 returns table (id_perfil integer, antes jsonb, despues jsonb)
-language plpgsql stable
+language sql stable
 as $$
-begin
-  return query
   select
     "idPerfil",
     case when bool_or(es_anterior) then jsonb_build_object(
@@ -272,8 +266,7 @@ begin
       select false, * from unnest(p_despues)
     ) as registro
   ) as nombrado
-  group by "idPerfil";
-end
+  group by "idPerfil"
 $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
