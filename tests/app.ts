@@ -6,17 +6,13 @@ import { buildApp } from '../src/app.js'
 import { loadConfig } from '../src/config.js'
 import { startCaptcha } from '../src/dev/captcha.js'
 import { startImageHost } from '../src/dev/imagenes.js'
-import { ensureAdministrador } from '../src/usuario/administrador.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { closeAtEnd } from './cleanup.js'
-import { databaseUrl } from './postgres.js'
+import { ADMIN, databaseUrl } from './postgres.js'
 
-export const ADMIN = {
-  strNombreUsuario: 'raiz',
-  strPwd: 'clave de prueba',
-  strCorreo: 'raiz@ejemplo.com',
-}
-/** The environment variables that create that administrator. */
+export { ADMIN }
+
+/** The environment variables that create the administrator ADMIN. */
 export const ADMIN_ENV = {
   ADMIN_USERNAME: ADMIN.strNombreUsuario,
   ADMIN_PASSWORD: ADMIN.strPwd,
@@ -82,7 +78,6 @@ export async function testApp(env: Record<string, string> = {}) {
     ...env,
   })
   const app = await buildApp(config, logStream)
-  await ensureAdministrador(app.sql, app, ADMIN_ENV)
   const sql = postgres(config.DATABASE_URL.url, {
     max: 10,
     prepare: config.DATABASE_PREPARE === 'true',
@@ -94,8 +89,8 @@ export async function testApp(env: Record<string, string> = {}) {
     await Promise.all([captcha.close(), images.close()])
   })
 
-  /** The administrator's token. Null until the first login below. */
-  let adminToken: string | null = null
+  const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario }
+  const adminToken: string = app.jwt.sign(claims as never)
 
   /** Sends a request with the administrator's token, another `token`, or none (null). */
   async function call(
@@ -126,8 +121,6 @@ export async function testApp(env: Record<string, string> = {}) {
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
     return body.token
   }
-
-  adminToken = await login(ADMIN.strNombreUsuario, ADMIN.strPwd)
 
   return { app, sql, config, call, login, adminToken, captcha, images, readLog: () => log }
 }

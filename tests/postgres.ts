@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { hash } from 'bcryptjs'
 import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../src/database/migrations.js'
@@ -11,7 +12,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The URL of the server's default database. */
     serverUrl: string
-    /** The name of the migrated database that every test file clones. */
+    /** The name of the migrated database that every test file clones. It has the administrator ADMIN. */
     template: string
   }
 }
@@ -22,9 +23,17 @@ interface Server {
   stop(): Promise<unknown>
 }
 
+/** The administrator of the template database. */
+export const ADMIN = {
+  strNombreUsuario: 'raiz',
+  strPwd: 'clave de prueba',
+  strCorreo: 'raiz@ejemplo.com',
+}
+
 /**
  * Starts one PostgreSQL for the whole run and migrates a template database in it. The template has
- * the locale C, in which PostgreSQL's own upper() changes only ASCII letters.
+ * the locale C, in which PostgreSQL's own upper() changes only ASCII letters. Its administrator's password
+ * has a hash of the lowest cost, so that logins cost the tests little time.
  */
 export default async function setup(project: TestProject) {
   const server = await startServer()
@@ -38,7 +47,11 @@ export default async function setup(project: TestProject) {
       `create database ${template} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`,
     )
   })
-  await withSql(databaseUrl(server.url, template), migrate)
+  await withSql(databaseUrl(server.url, template), async (sql) => {
+    await migrate(sql)
+    const strPwd = await hash(ADMIN.strPwd, 4)
+    await sql`select ensure_administrador(${sql.json({ ...ADMIN, strPwd })})`
+  })
   project.provide('serverUrl', server.url)
   project.provide('template', template)
 

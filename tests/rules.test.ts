@@ -12,8 +12,8 @@ const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
 afterAll(() => sql.end())
 
 /**
- * The id of an administrator, and the id of another user whose profile has every permission. Each
- * has the same id as its profile.
+ * The id of the template's administrator, and the id of another user whose profile has every permission.
+ * Each has the same id as its profile.
  */
 const ADMIN = 1
 const JEFE = 2
@@ -29,12 +29,12 @@ const actorOf = (id: number, more: object = {}) => ({
 
 beforeAll(async () => {
   await sql`
-    insert into perfil ("strNombrePerfil", "bitAdministrador")
-    select n, n = ${ADMIN} from generate_series(1, ${PERFILES}::integer) as n
+    insert into perfil ("strNombrePerfil") select n from generate_series(2, ${PERFILES}::integer) as n
   `
   await sql`
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    select 'usuario' || id, id, 'hash', id || '@x.es' from perfil where id <= 10 order by id
+    select 'usuario' || id, id, 'hash', id || '@x.es' from perfil where id between 2 and 10
+    order by id
   `
   await sql`
     insert into modulo ("strNombreModulo") select n from generate_series(5, ${RECORDS}::integer) as n
