@@ -10,7 +10,7 @@ const ADMIN = {
   strCorreo: 'raiz@ejemplo.com',
 }
 
-const { app, call, readLog, sql } = await testApp()
+const { app, call, readLog, sql } = await testApp({}, { cheapHashes: false })
 const ensure = (changes: object = {}) => {
   const { strNombreUsuario, strPwd, strCorreo } = { ...ADMIN, ...changes }
   return ensureAdministrador(app.sql, app, {

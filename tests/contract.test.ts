@@ -1005,7 +1005,7 @@ const OTHERS = ENDPOINT_NAMES.filter((name) => !(name in CONTRACT))
 
 const contractOf = (name: ContractName): Contract => CONTRACT[name]
 
-const service = await testApp()
+const service = await testApp({}, { cheapHashes: false })
 const { sql } = service
 const strPwd = await service.app.passwords.hash(ADMIN.strPwd)
 

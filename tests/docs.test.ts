@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from './app.js'
 import { resolve } from './hostile/document.js'
 
-const { app } = await testApp()
+const { app, config } = await testApp()
 const source = (await app.inject('/docs/json')).body
 const document: any = JSON.parse(source)
 
@@ -321,7 +321,7 @@ describe('/docs', () => {
   })
 
   it('answers 404 at / and at every path below /docs with DOCS=false', async () => {
-    const without = await testApp({ DOCS: 'false' })
+    const without = await testApp({ DATABASE_URL: config.DATABASE_URL.url, DOCS: 'false' })
     for (const path of ['/', '/docs', '/docs/json', '/docs/static/index.css']) {
       const { status, body } = await without.call('GET', path)
       expect({ path, status, body }).toEqual({

@@ -61,7 +61,11 @@ describe('headers', () => {
   })
 
   it('uses the forwarded address exactly as the trusted proxy has written it', async () => {
-    const behind = await testApp({ TRUST_PROXY: 'loopback', LOGIN_RATE_LIMIT: '2' })
+    const behind = await testApp({
+      DATABASE_URL: config.DATABASE_URL.url,
+      TRUST_PROXY: 'loopback',
+      LOGIN_RATE_LIMIT: '2',
+    })
     const addresses = ['1.2.3.4', '1.2.3.4', '1.2.3.4', '1.2.3.4:5', '[2001:db8::1]:5', 'unknown']
     const before = behind.readLog().length
     const statuses = []

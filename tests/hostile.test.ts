@@ -7,9 +7,9 @@ import { type Request, requestsFor, send } from './hostile/requests.js'
 import { fillWorld, SESSIONS } from './hostile/world.js'
 
 /** About how many requests a run sends. Chance decides the number. */
-const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 1500)
-/** The seed of the arbitrary requests. A run can be repeated with its seed. */
-const SEED = Number(process.env.PROPERTY_SEED || Date.now() % 2 ** 31)
+const REQUESTS = Number(process.env.PROPERTY_REQUESTS || 1000)
+/** The seed of the arbitrary requests: the same one, unless the environment has another. */
+const SEED = Number(process.env.PROPERTY_SEED || 1)
 /** The most requests that are sent before the rows are restored; half as many on average. */
 const SEQUENCE = 10
 /** Texts that the log must not have: a hash, a token, an example's password, an image. */
@@ -136,14 +136,11 @@ const short = (value: unknown) =>
       : value,
   )
 
-/** Requests that hash a password cost as much as thirty others, so half as many are sent. */
-const weightOf = ({ body }: Operation) => (JSON.stringify(body)?.includes('"password"') ? 1 : 2)
-
 describe('an arbitrary request', () => {
   it('is answered as the OpenAPI document declares, and changes no row when it is refused', async () => {
     console.log(`PROPERTY_SEED=${SEED} PROPERTY_REQUESTS=${REQUESTS}`)
     const requests = fc.oneof(
-      ...declared.map((one) => ({ arbitrary: requestsFor(one), weight: 10 * weightOf(one) })),
+      ...declared.map((one) => ({ arbitrary: requestsFor(one), weight: 20 })),
       ...unrouted.map((one) => ({ arbitrary: requestsFor(one), weight: 1 })),
     )
     const sequences = fc.array(requests, { minLength: 1, maxLength: SEQUENCE, size: 'max' })

@@ -247,7 +247,10 @@ describe('an image host', () => {
   })
 
   it('that cannot be reached makes the request fail', async () => {
-    const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl('http://127.0.0.1:1') })
+    const own = await testApp({
+      DATABASE_URL: service.config.DATABASE_URL.url,
+      CLOUDINARY_URL: cloudinaryUrl('http://127.0.0.1:1'),
+    })
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     expect(await send(own, 'PUT', 1, ANA)).toEqual(NOT_UPDATED)
     expect(own.readLog()).toContain('"message":"image host: ECONNREFUSED"')
@@ -265,7 +268,10 @@ describe('an image host', () => {
     await once(server, 'listening')
     closeAtEnd(() => server.close())
     const { port } = server.address() as AddressInfo
-    const own = await testApp({ CLOUDINARY_URL: cloudinaryUrl(`https://127.0.0.1:${port}`) })
+    const own = await testApp({
+      DATABASE_URL: service.config.DATABASE_URL.url,
+      CLOUDINARY_URL: cloudinaryUrl(`https://127.0.0.1:${port}`),
+    })
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     // A TLS handshake begins with the record type 0x16.
     expect(first[0]).toBe(0x16)

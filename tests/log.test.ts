@@ -42,7 +42,8 @@ async function makeDatabase() {
   return url.href
 }
 
-const service = await testApp({ LOG_LEVEL: 'trace', DATABASE_URL: await makeDatabase() })
+const DATABASE_URL = await makeDatabase()
+const service = await testApp({ LOG_LEVEL: 'trace', DATABASE_URL })
 const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
@@ -104,7 +105,7 @@ async function fillLog() {
   // The image host rejects the signature, and quotes the text that was signed.
   const badUrl = `cloudinary://clave:${WRONG_CLOUDINARY_SECRET}@nube?upload_prefix=${badHost.url}`
   const second = await testApp({
-    DATABASE_URL: service.config.DATABASE_URL.url,
+    DATABASE_URL,
     CLOUDINARY_URL: badUrl,
     LOG_LEVEL: 'trace',
   })
@@ -185,7 +186,7 @@ describe('the log', () => {
   })
 
   it('has one line of less than 1 KB for a path of 15.8 KB whose characters are escaped', async () => {
-    const { app, readLog } = await testApp()
+    const { app, readLog } = await testApp({ DATABASE_URL })
     const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
     const before = readLog()
     const client = connect(Number(port), '127.0.0.1').resume()
@@ -228,7 +229,7 @@ describe('the log', () => {
   })
 
   it('has lines for health checks and metrics only when they fail', async () => {
-    const { app, readLog } = await testApp({ METRICS: 'true' })
+    const { app, readLog } = await testApp({ DATABASE_URL, METRICS: 'true' })
     const ask = async (path: string) => (await app.inject(path)).statusCode
     const before = readLog()
     for (const path of ['/health/live', '/health/ready?x', '/metrics']) {

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { hash } from 'bcryptjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statusFailure, withoutHeaders } from './answers.js'
-import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
+import { ADMIN, JWT_SECRET, testApp } from './app.js'
 import { serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
 
@@ -17,7 +18,8 @@ const WRONG_PASSWORD = statusFailure(401, 'Usuario o contraseña incorrectos.')
 const TOO_MANY = statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.')
 
 const service = await testApp()
-const { call, login, captcha } = service
+const { call, login, captcha, sql } = service
+const DATABASE_URL = service.config.DATABASE_URL.url
 
 const credentials = (changes: object = {}) => ({ ...ADMIN, captchaToken: 'humano', ...changes })
 
@@ -58,7 +60,12 @@ it('verifies the captcha once, before the credentials, with the secret and the a
 
 it('drops the waiting password comparisons of clients that have disconnected', async () => {
   const { app, readLog } = service
-  const body = JSON.stringify(credentials())
+  // A hash of the usual cost, so that most comparisons wait.
+  const strPwd = await hash(ADMIN.strPwd, 10)
+  const strNombreUsuario = 'lenta'
+  const row = { strNombreUsuario, strPwd, idPerfil: 1, strCorreo: 'lenta@x.es' }
+  await sql`insert into usuario ${sql(row)}`
+  const body = JSON.stringify(credentials({ strNombreUsuario }))
   const head = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nHost: x`
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const clients = Array.from({ length: 50 }, () => connect(Number(port)))
@@ -168,7 +175,7 @@ describe('the verification endpoint', () => {
       const [behave] = BEHAVIOURS[token] ?? [says(200, YES)]
       behave(request, response)
     })
-    const { call, readLog } = await testApp({ CAPTCHA_VERIFY_URL: url })
+    const { call, readLog } = await testApp({ DATABASE_URL, CAPTCHA_VERIFY_URL: url })
 
     const results = await Promise.all(
       Object.keys(BEHAVIOURS).map(async (name) => {
@@ -191,15 +198,14 @@ describe('the verification endpoint', () => {
   })
 
   it('makes a login fail with 503 when it cannot be reached', async () => {
-    const { url } = service.config.DATABASE_URL
-    const { call } = await testApp({ DATABASE_URL: url, CAPTCHA_VERIFY_URL: 'http://127.0.0.1:1' })
+    const { call } = await testApp({ DATABASE_URL, CAPTCHA_VERIFY_URL: 'http://127.0.0.1:1' })
     const answer = await call('POST', '/api/auth/login', credentials())
     expect(withoutHeaders(answer)).toEqual(UNAVAILABLE)
   })
 })
 
 it('limits the login attempts of one address per minute, and ignores X-Forwarded-For', async () => {
-  const limited = await testApp({ LOGIN_RATE_LIMIT: '3' })
+  const limited = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '3' })
   const from = async (remoteAddress: string, headers = {}) => {
     const response = await limited.app.inject({
       method: 'POST',
@@ -224,7 +230,7 @@ it('limits the login attempts of one address per minute, and ignores X-Forwarded
 })
 
 it('counts login attempts by the forwarded address behind a trusted proxy', async () => {
-  const { call } = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
+  const { call } = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
   // An attempt without a captcha token is refused before a password is compared, which takes long.
   const from = async (forwarded: string) => {
     const options = { token: null, headers: { 'x-forwarded-for': forwarded } }
@@ -237,7 +243,7 @@ it('counts login attempts by the forwarded address behind a trusted proxy', asyn
 })
 
 it('ignores the forwarded address from a proxy outside TRUST_PROXY', async () => {
-  const { app } = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: '10.0.0.0/8' })
+  const { app } = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '3', TRUST_PROXY: '10.0.0.0/8' })
   const from = async (remoteAddress: string, forwarded: string) => {
     const response = await app.inject({
       method: 'POST',
@@ -248,14 +254,13 @@ it('ignores the forwarded address from a proxy outside TRUST_PROXY', async () =>
     })
     return response.statusCode
   }
-  // testApp has logged the administrator in from another address.
   for (let n = 0; n < 3; n++) expect(await from('192.0.2.1', `198.51.100.${n}`)).toBe(400)
   expect(await from('192.0.2.1', '198.51.100.3')).toBe(429)
   for (let n = 0; n < 4; n++) expect(await from('10.1.2.3', `198.51.100.${n}`)).toBe(400)
 })
 
 it('limits an address even after 5,000 other addresses', { timeout: 120_000 }, async () => {
-  const { app } = await testApp({ LOGIN_RATE_LIMIT: '1' })
+  const { app } = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '1', LOG_LEVEL: 'warn' })
   // The clock is stopped, so that the minute does not pass on a slow machine.
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -271,7 +276,7 @@ it('limits an address even after 5,000 other addresses', { timeout: 120_000 }, a
 })
 
 it('logs no error for a client that has already reset its connection', async () => {
-  const { app, readLog } = await testApp({ LOGIN_RATE_LIMIT: '1000' })
+  const { app, readLog } = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '1000' })
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const request =
     'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
@@ -302,7 +307,6 @@ describe('while JWT_SECRET is replaced', async () => {
   const OLD = 'el secreto que se va, de mas de 32 caracteres'
   const NEW = 'el secreto que llega, de mas de 32 caracteres'
   // A replica has these three configurations one after the other.
-  const DATABASE_URL = await cloneDatabase()
   const before = await testApp({ DATABASE_URL, JWT_SECRET: OLD, JWT_SECRET_PREVIOUS: NEW })
   const during = await testApp({ DATABASE_URL, JWT_SECRET: NEW, JWT_SECRET_PREVIOUS: OLD })
   const after = await testApp({ DATABASE_URL, JWT_SECRET: NEW })

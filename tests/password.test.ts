@@ -7,7 +7,8 @@ import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
-const { app, sql, call, login } = await testApp()
+const { app, config, sql, call, login } = await testApp()
+const DATABASE_URL = config.DATABASE_URL.url
 const WRONG = statusFailure(401, 'Usuario o contraseña incorrectos.')
 
 let turn = 0
@@ -112,7 +113,7 @@ describe('the limit of attempts', () => {
 
   it('counts logins and changes of the password together, for an address', async () => {
     const from = { 'x-forwarded-for': '192.0.2.1' }
-    const proxied = await testApp({ LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
+    const proxied = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '3', TRUST_PROXY: 'loopback' })
     const credentials = { ...ADMIN, captchaToken: 'rechazar' }
     const attempts = []
     for (let n = 0; n < 2; n += 1) {
@@ -126,7 +127,7 @@ describe('the limit of attempts', () => {
   })
 
   it('counts the changes of a user’s password from all addresses', async () => {
-    const proxied = await testApp({ LOGIN_RATE_LIMIT: '2', TRUST_PROXY: 'loopback' })
+    const proxied = await testApp({ DATABASE_URL, LOGIN_RATE_LIMIT: '2', TRUST_PROXY: 'loopback' })
     const statuses = []
     for (let n = 1; n <= 3; n += 1) {
       const body = { strPwd: 'mala', strPwdNueva: 'x' }

@@ -80,6 +80,14 @@ export async function startServer(): Promise<Server> {
   return startContainer().catch((error: Error) => startEmbedded(error.message))
 }
 
+/** The settings of a server that is thrown away. It does not have to survive a crash. */
+const SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '4GB',
+  max_connections: '300',
+}
+
 async function startContainer(): Promise<Server> {
   // Imported only here, because the test files import this module as well but start no container.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
@@ -91,7 +99,7 @@ async function startContainer(): Promise<Server> {
   const password = 'clave-del-contenedor'
   const container = await new GenericContainer('postgres:17-alpine')
     .withEnvironment({ POSTGRES_PASSWORD: password })
-    .withCommand(['-c', 'fsync=off', '-c', 'max_connections=300'])
+    .withCommand(Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]))
     .withExposedPorts(5432)
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .start()
@@ -107,7 +115,7 @@ async function startEmbedded(reason: string): Promise<Server> {
   const folder = join(tmpdir(), `llavero-test-${randomBytes(6).toString('hex')}`)
   const server = await startPostgres({
     folder,
-    settings: { fsync: 'off', max_connections: '300' },
+    settings: SETTINGS,
   })
   return {
     name: `embedded-postgres (no container: ${reason})`,

@@ -4,7 +4,7 @@ import { cloneDatabase } from './app.js'
 import { countReads } from './reads.js'
 
 /** How many profiles there are: so many that the planner may prefer a sequential scan. */
-const PERFILES = 8000
+const PERFILES = 2000
 /** How many permission records each profile has. */
 const RECORDS = 100
 

@@ -5,7 +5,7 @@ import { testApp } from './app.js'
 import { type Method, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
-const { call, login, readLog, sql } = await testApp()
+const { call, login, readLog, sql } = await testApp({}, { cheapHashes: false })
 
 const HASH = /^\$2[aby]\$10\$/
 
