@@ -7,8 +7,7 @@
 -- are not recognised. `p_actor` is described in begin_write. Returns {data}; `data` is the new
 -- module.
 --
--- Acquires lock_nombres_de_modulo, because it adds a module. Then locks the caller with
--- begin_write.
+-- Locks the caller with begin_write.
 --
 -- Raises what begin_write raises. Raises a unique violation if a module has the name already. If
 -- begin_write returns a limit, raises LL403 if `semejante` is the name of a system module.
@@ -19,7 +18,6 @@ declare
   v_write record;
   v_data jsonb;
 begin
-  perform lock_nombres_de_modulo();
   v_write := begin_write('{}', p_actor);
   if v_write.limite is not null and is_modulo_de_sistema(p_modulo ->> 'semejante') then
     perform refuse('{"administrador": true}');

@@ -3,9 +3,9 @@
 -- Takes the id of the module, and a record as insert_modulo does. `p_actor` is described in
 -- begin_write. Returns {data}; `data` is the module, or null if the id is unknown.
 --
--- Acquires lock_nombres_de_modulo and lock_modulos, because it renames a module. With lock_modulos,
--- no profile gets a record for the module meanwhile. Then locks the module's row, and with
--- begin_write every profile that has a record for the module.
+-- Acquires lock_modulos, so that no profile gets a record for the module meanwhile, and so that two
+-- transactions that exchange the names of two modules do not deadlock in the unique index. Then locks
+-- the module's row, and with begin_write every profile that has a record for the module.
 --
 -- Raises what begin_write raises. Raises a unique violation if another module has the name. If
 -- begin_write returns a limit and the name changes, raises LL403 in each of these cases:
@@ -21,7 +21,6 @@ declare
   v_write record;
   v_data jsonb;
 begin
-  perform lock_nombres_de_modulo();
   perform lock_modulos();
   select "strNombreModulo" into v_antes from modulo where id = p_id for update;
   if not found then
