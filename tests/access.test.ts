@@ -356,6 +356,18 @@ describe('rule 2: users', () => {
     hash.mockRestore()
   })
 
+  it('answers 403 when the profile comes to hold more while the password is hashed', async () => {
+    const before = await sql`select id from usuario order by id`
+    const hash = vi.spyOn(app.passwords, 'hash').mockImplementationOnce(async () => {
+      await grant(world.debil, world.nomina, 'bitConsulta')
+      return 'hash'
+    })
+    expect(await attack('POST', '/api/usuario', nuevo(world.debil))).toEqual(FORBIDDEN)
+    expect(hash).toHaveBeenCalledOnce()
+    hash.mockRestore()
+    expect(await sql`select id from usuario order by id`).toEqual(before)
+  })
+
   it('lets the caller create and edit users whose profile holds no more than the caller’s', async () => {
     const { body } = await attack('POST', '/api/usuario', nuevo(world.debil))
     expect(body).toMatchObject({ success: true, data: { idPerfil: world.debil } })
@@ -382,6 +394,16 @@ describe('rule 3: the administrator flag', () => {
       body: { success: true, data: { id: world.propio, ...renamed } },
     })
   })
+})
+
+it('answers 403 when the caller renames a profile that holds more', async () => {
+  const rename = { strNombrePerfil: 'otro', bitAdministrador: false }
+  await expectRefused('PUT', `/api/perfil/${world.fuerte}`, rename)
+  const administrador = { ...rename, bitAdministrador: true }
+  await expectRefused('PUT', `/api/perfil/${world.administrador}`, administrador)
+  for (const id of [world.debil, world.propio]) {
+    expect((await attack('PUT', `/api/perfil/${id}`, rename)).status).toBe(200)
+  }
 })
 
 describe('rule 4: names of modules', () => {

@@ -11,7 +11,7 @@ import { countReads } from './reads.js'
 type Row = Record<string, any>
 
 const service = await testApp()
-const { sql, call, login, adminToken } = service
+const { sql, call, login } = service
 
 /** Returns the rows of the audit for the request that got this answer. */
 const rowsOf = ({ headers }: AnswerWithHeaders): Promise<Row[]> => sql`
@@ -460,33 +460,6 @@ describe('the rows by which a user got a permission', () => {
     const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
     expect(unknown.body.message).toContain('El campo accion debe ser uno de estos: bitAgregar,')
   })
-})
-
-it('the token of a deactivated user is not valid again after the activation', async () => {
-  const id = await addUsuario(await addPerfil())
-  const nombre = `usuario${turn}`
-  const token = await login(nombre, 'una clave')
-  for (const idEstadoUsuario of [false, true]) {
-    await write('PUT', `usuario/${id}`, usuario(nombre, { idEstadoUsuario, strPwd: undefined }))
-    expect(await call('GET', '/api/perfil/list', undefined, { token })).toMatchObject({
-      status: 401,
-    })
-  }
-  expect(adminToken).not.toBe(token)
-})
-
-it('a caller who is no administrator cannot rename a profile that holds more', async () => {
-  const idPerfil = await addPerfil()
-  const permisos = [{ idModulo: 2, bitEditar: true }]
-  await write('POST', 'permisos/guardar-matriz', { idPerfil, permisos })
-  await addUsuario(idPerfil)
-  const token = await login(`usuario${turn}`, 'una clave')
-  const rename = (id: number, strNombrePerfil: string, bitAdministrador = false) =>
-    call('PUT', `/api/perfil/${id}`, { strNombrePerfil, bitAdministrador }, { token })
-  expect(await rename(1, 'OTRO', true)).toMatchObject(FORBIDDEN)
-  const weaker = await addPerfil()
-  expect(await rename(weaker, 'Más débil')).toMatchObject({ status: 200 })
-  expect(await rename(idPerfil, 'El propio')).toMatchObject({ status: 200 })
 })
 
 it('a page of the audit reads at most 51 rows, with each filter and in the middle, too', async () => {

@@ -25,6 +25,11 @@ it('GET /api/modulo returns pages of 5, in descending order of ids', async () =>
   expect([ids(last.data), last.totalPages]).toEqual([[2, 1], 4])
 })
 
+it('GET /api/modulo/list returns all modules, in ascending order of ids', async () => {
+  const all = Array.from({ length: 17 }, (_, n) => n + 1)
+  expect(ids((await get('/api/modulo/list')).data)).toEqual(all)
+})
+
 it('GET /api/modulo counts and pages only the modules that match the search', async () => {
   const path = `/api/modulo?search=${encodeURIComponent('almacén')}`
   const first = await get(path)

@@ -34,6 +34,8 @@ describe('GET /api/permisos', () => {
       [11, 12],
     ])
     expect(pages.map(({ totalPages }) => totalPages)).toEqual([3, 3, 3])
+    const ofOne = (await get('/api/permisos/por-perfil/2')).data
+    expect(ofOne.map(({ id }: { id: number }) => id)).toEqual([1, 2, 3, 4, 5, 6])
     expect(pages[0].data[1]).toEqual({
       id: 2,
       idPerfil: 2,
