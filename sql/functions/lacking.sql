@@ -23,7 +23,7 @@ begin
 
   select array_agg(
     jsonb_build_object(
-      'modulo', "strNombreModulo",
+      'modulo', (select "strNombreModulo" from modulo where id = suyo."idModulo"),
       'accion', flag_beyond(suyo, propio),
       'perfil', p_id_perfil
     )
@@ -31,7 +31,6 @@ begin
   )
   into v_needs
   from permisos_perfil as suyo
-  join modulo on modulo.id = suyo."idModulo"
   left join permisos_perfil as propio
     on propio."idPerfil" = p_propio and propio."idModulo" = suyo."idModulo"
   where suyo."idPerfil" = p_id_perfil and flag_beyond(suyo, propio) is not null;
