@@ -192,8 +192,9 @@ function parseDatabaseUrl(text: string) {
   const [, head = '', hosts = '', tail = ''] = DATABASE_ADDRESS.exec(text) ?? []
   const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
   const [url] = urls
+  assert(url)
   // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
-  assert(url && decodeURIComponent(head))
+  decodeURIComponent(head)
 
   const { searchParams, pathname } = url
   const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'

@@ -16,6 +16,7 @@ declare
   v_despues permisos_perfil[];
   v_audited record;
 begin
+  -- Flags are the same if neither record has one beyond the other.
   select array_agg(antes), array_agg(despues)
   into v_antes, v_despues
   from unnest(p_antes) as antes

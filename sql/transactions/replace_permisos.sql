@@ -39,7 +39,7 @@ begin
   if v_write.perfiles <> '{}' then
     select "versionPermisos" into v_version from perfil where id = p_id_perfil;
   end if;
-  if not coalesce(p_versiones ? v_version, p_versiones is null) then
+  if p_versiones is not null and (v_version is null or not p_versiones ? v_version) then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;
 

@@ -1,7 +1,7 @@
 import type { Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
-/** The number of rows of a page (contract, section 5 of the decisions). */
+/** The number of rows of a page (decisions, section 5). */
 const PAGE_SIZE = 50
 
 // An id of the audit is a bigint, which the driver would return as a text. A double has room for each of
@@ -28,10 +28,10 @@ const columns = (sql: Sql) => sql`
  * more rows, and null otherwise: the next page has the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most
- * one row more than it returns, wherever the page begins. PostgreSQL would not choose that index for a
- * value that it believes to be frequent. So the filter is a part of the order and of its two bounds,
- * which only that index can serve. A filter by caller together with one by record uses one index, and
- * checks the other condition row by row.
+ * one row more than it returns, wherever the page begins. If the filter were a condition of its own,
+ * PostgreSQL would not choose that index for a value that it believes to be frequent. So the statement
+ * compares and sorts by the filter's columns, the time and the id together, as only that index can. A
+ * filter by caller together with one by record uses one index, and checks the other condition row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro

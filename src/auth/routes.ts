@@ -159,6 +159,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       // answer.
       if (!request.ip) throw new Failure('unreadable')
       const attempts = await count(request)
+      // `isAllowed` is true only for exempt addresses. There are none, but the types do not say so.
       if (attempts.isAllowed || !attempts.isExceeded) return
       reply.header('retry-after', attempts.ttlInSeconds)
       throw new Failure('tooMany')
@@ -183,7 +184,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     return usuario
   }
 
-  /** Returns a new token (contract, section 5). A `ver` of 0 is left out. */
+  /** Returns a new token. The contract's token (section 5) has no `ver`, so a `ver` of 0 is left out. */
   function signToken({ id, idPerfil, nombre, ver }: Token) {
     return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
   }

@@ -72,13 +72,7 @@ export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<
   if (!row.answer.deleted) throw new Failure('conflict')
 }
 
-/**
- * Returns the record of a module for sql/transactions. `semejante` is the name in upper case, in
- * the Unicode form NFKC and without control, format and default-ignorable characters. Names with
- * the same `semejante` look alike, so nobody can imitate the name of a system module with such
- * characters. Similar letters of another alphabet, such as Cyrillic, and blank characters such as
- * U+2800 are not recognised.
- */
+/** Returns the record of a module that insert_modulo.sql describes. */
 const record = (strNombreModulo: string) => ({
   strNombreModulo,
   semejante: strNombreModulo

@@ -12,8 +12,9 @@ const END_DEADLINE = 500
 
 /**
  * Returns the stream that writes log lines to the file descriptor `fd`. It never blocks the event loop
- * and never throws. While the reader of a pipe is slow, the lines wait in memory, up to MAX_WAITING. While nothing can be written, because the reader has closed the pipe or the disk is
- * full, further lines are dropped, and the lines that wait are tried again every MAX_DELAY.
+ * and never throws. While the reader of a pipe is slow, the lines wait in memory, up to MAX_WAITING.
+ * While nothing can be written, because the reader has closed the pipe or the disk is full, further lines
+ * are dropped, and the lines that wait are tried again every MAX_DELAY.
  *
  * The caller must take `fd` from `process.stdout`, which makes a pipe non-blocking. Otherwise the end of
  * the process would wait until somebody reads the pipe.
