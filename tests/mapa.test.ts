@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { FORBIDDEN, UNAUTHENTICATED, withoutHeaders } from './answers.js'
+import { FORBIDDEN, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
 const one = await testApp()
@@ -104,18 +104,6 @@ describe('the own permission map', () => {
   it('is answered to a user without permissions, unlike the map of another profile', async () => {
     expect(await ask()).toEqual(EMPTY)
     expect(await ask(1)).toEqual(FORBIDDEN)
-  })
-
-  it('is answered with 401 after the user was made inactive', async () => {
-    expect((await edited({ idEstadoUsuario: false })).status).toBe(200)
-    expect(await ask()).toEqual(UNAUTHENTICATED)
-  })
-
-  it('is answered with 401 after a logout, and with 200 after a new login', async () => {
-    await one.call('POST', '/api/auth/logout', undefined, { token })
-    expect(await ask()).toEqual(UNAUTHENTICATED)
-    token = await one.login(user.strNombreUsuario, 'x')
-    expect(await ask()).toEqual(EMPTY)
   })
 
   it('is the map of the user’s current profile, not of the profile in the token', async () => {
