@@ -40,8 +40,8 @@ export const API_HEADERS = {
 const POOLER_URL = process.env.TEST_POOLER_URL
 
 /**
- * Creates a copy of the migrated database, or of another template, and returns its URL. On a server that
- * outlives the tests, it is dropped after them.
+ * Creates a copy of the migrated database, which has the administrator ADMIN, or of another template;
+ * returns its URL. On a server that outlives the tests, it is dropped after them.
  */
 export async function cloneDatabase(template = inject('template')) {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })

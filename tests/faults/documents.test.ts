@@ -45,7 +45,7 @@ const INTERPRETERS = {
 
 /** Starts a service with the sample data of `npm run dev`. */
 async function startSample() {
-  const DATABASE_URL = await cloneDatabase()
+  const DATABASE_URL = await cloneDatabase('template0')
   const service = await startService({ DATABASE_URL, ...ADMIN })
   await insertMuestra(DATABASE_URL)
   return { service, DATABASE_URL }

@@ -14,7 +14,7 @@ let browser: Browser
 let sql: postgres.Sql
 beforeAll(async () => {
   if (!executablePath) return
-  const DATABASE_URL = await cloneDatabase()
+  const DATABASE_URL = await cloneDatabase('template0')
   sql = postgres(DATABASE_URL, { max: 1 })
   // The document has the credentials of this administrator as the example of a login.
   const ADMIN_USERNAME = 'admin'

@@ -227,7 +227,7 @@ describe('a signal', () => {
 
 it('a process logs its start, its administrator and its requests, but no secret', async () => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8'))
-  const { url } = await useDatabase()
+  const { url } = await useDatabase({ empty: true })
   const service = await startService({ DATABASE_URL: url })
   const { readLog, lines } = service
   const starts = { msg: 'the service starts', version, node: process.version }
