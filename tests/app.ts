@@ -48,7 +48,9 @@ export async function cloneDatabase(template = inject('template')) {
   const name = `prueba_${randomBytes(6).toString('hex')}`
   await server.unsafe(`create database ${name} template ${template} strategy file_copy`)
   closeAtEnd(async () => {
-    if (process.env.TEST_DATABASE_URL) await server.unsafe(`drop database ${name} with (force)`)
+    if (process.env.TEST_DATABASE_URL) {
+      await server.unsafe(`drop database if exists ${name} with (force)`)
+    }
     await server.end()
   })
   return databaseUrl(POOLER_URL ?? inject('serverUrl'), name)
