@@ -4,8 +4,8 @@
 -- control, format and default-ignorable characters, in upper case and trimmed. It is compared with
 -- the names of the system modules, so that a limited caller cannot imitate them, for example with
 -- fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic,
--- and blank characters such as U+2800 are not recognised. `p_actor` is described in begin_write. Returns {data}; `data` is the new
--- module.
+-- and blank characters such as U+2800 are not recognised. `p_actor` is described in begin_write.
+-- Returns {data}; `data` is the new module.
 --
 -- Locks the caller with begin_write.
 --
