@@ -65,7 +65,6 @@ it.skipIf(!isUsable).each([
     restoring.child.stdin?.end(dump)
     expect((await restoring).stderr).toBe('')
 
-    // The login of testApp adds a row to the audit, so the rows are compared before it.
     const direct = postgres(url, { max: 1 })
     expect(await content(direct)).toEqual(await content(sql))
     await direct.end()

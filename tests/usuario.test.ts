@@ -37,7 +37,7 @@ describe('the password', () => {
     expect((await create('pwd2')).strPwd).not.toBe(data.strPwd)
   })
 
-  it('is changed by an update with a password, and kept by one without', async () => {
+  it('is changed by an update with a password and by its owner, and kept by an update without', async () => {
     const { id, strPwd: hash } = await create('pwd3')
     const update = async (strPwd?: unknown) =>
       (await send('PUT', id, usuario('pwd3', { strPwd }))).body.data
@@ -46,6 +46,11 @@ describe('the password', () => {
     expect(data.strPwd).toMatch(HASH)
     expect(compareSync('nueva', data.strPwd)).toBe(true)
     expect(await stored(id)).toEqual(data)
+
+    const token = await login('pwd3', 'nueva')
+    const own = { strPwd: 'nueva', strPwdNueva: 'propia' }
+    expect((await call('PUT', '/api/auth/password', own, { token })).status).toBe(200)
+    expect((await stored(id))?.strPwd).toMatch(HASH)
   })
 })
 

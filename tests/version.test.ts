@@ -62,7 +62,9 @@ it('a matrix is saved without If-Match, with *, and with a list or a weak tag th
   }
 })
 
-it('of two saves with the same version, on two replicas, exactly one succeeds', async () => {
+it('of two saves with the same version, on two replicas, exactly one succeeds', {
+  timeout: 300_000,
+}, async () => {
   const idPerfil = await addPerfil()
   let tag = tagOf(await read(idPerfil))
   for (let round = 0; round < ROUNDS; round += 1) {
