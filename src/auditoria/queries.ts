@@ -1,7 +1,7 @@
 import type { Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
-/** The number of rows of a page (decisions, section 5). */
+/** The number of rows of a page. */
 const PAGE_SIZE = 50
 
 // An id of the audit is a bigint, which the driver would return as a text. A double has room for each of
