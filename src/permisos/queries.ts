@@ -1,8 +1,55 @@
 import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
+import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { FailureArguments } from '../http/answers/failures.js'
-import type { Entrada, Permiso, PermisoEnviado, PermisosAccion } from './schemas.js'
+import type {
+  Entrada,
+  Permiso,
+  PermisoConNombres,
+  PermisoEnviado,
+  PermisosAccion,
+} from './schemas.js'
+
+/**
+ * Finds one page of all permission records, by ascending id, with the names of their profiles and
+ * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
+ *
+ * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
+ * (sql/migrations/0004_versiones.sql). The ids of the page come from the index alone. Only the records
+ * of the page are joined.
+ */
+export async function listPermisos(sql: Sql, page = 1) {
+  const rows = await sql<(PermisoConNombres & { total: number })[]>`
+    select
+      permisos_perfil.id,
+      "idPerfil",
+      "idModulo",
+      "strNombrePerfil" as "nombrePerfil",
+      "strNombreModulo" as "nombreModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle",
+      total
+    from (select coalesce(sum("numPermisos"), 0)::integer as total from perfil) as cuenta
+    left join (
+      permisos_perfil
+      join perfil on perfil.id = "idPerfil"
+      join modulo on modulo.id = "idModulo"
+    ) on permisos_perfil.id = any(array(
+      select id
+      from permisos_perfil
+      order by id
+      limit (select ${PAGE_SIZE}::integer)
+      offset (select ${offset(page)}::bigint)
+    ))
+    order by permisos_perfil.id
+  `
+  const { data, totalPages } = splitPage(rows)
+  return { data, totalPages: Math.max(1, totalPages) }
+}
 
 /** A permission map and its version. */
 interface MapaLeido {

@@ -11,12 +11,12 @@ import {
 import { Failure, statusFailure } from '../http/answers/failures.js'
 import { PageNumber } from '../http/input/fields.js'
 import type { RoutePlugin } from '../http/input/validation.js'
-import { listPermisos } from './listado.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
   DESCONOCIDO,
   deletePermiso,
   insertPermiso,
+  listPermisos,
   listPermisosByPerfil,
   replacePermisos,
   updatePermiso,
