@@ -118,13 +118,13 @@ describe('DELETE /api/modulo/:id', () => {
   })
 })
 
-it('renames and deletes a module that 40,000 profiles have records for', async () => {
+it('renames and deletes a module that 20,000 profiles have records for', async () => {
   const { data } = (await call('POST', '/api/modulo', { strNombreModulo: 'de todos' })).body
   await sql.begin(async (tx) => {
     // Without the triggers the inserts take less time.
     await tx`set local session_replication_role = replica`
     await tx`insert into perfil ("strNombrePerfil", "numPermisos")
-      select n, 1 from generate_series(1, 40000) n`
+      select n, 1 from generate_series(1, 20000) n`
     await tx`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
       select id, ${data.id}, true from perfil where "numPermisos" = 1`
   })

@@ -51,6 +51,10 @@ describe('PUT /api/auth/password', () => {
       { strPwd: 'x', strPwdNueva: 'con \0 nulo' },
       'El campo strPwdNueva contiene caracteres no permitidos',
     ],
+    [
+      { strPwd: 'x', strPwdNueva: 'medio par \ud800' },
+      'El campo strPwdNueva contiene caracteres no permitidos',
+    ],
     [{ strPwd: 'x', strPwdNueva: 'ñ'.repeat(37) }, 'La contraseña no puede superar los 72 bytes'],
     [{ strPwd: 'una clave', strPwdNueva: 'una clave' }, 'La contraseña nueva debe ser distinta'],
   ])('refuses %j and changes nothing', async (body, message) => {
