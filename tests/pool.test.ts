@@ -482,3 +482,20 @@ it.concurrent('when it ends, also closes the connection of a statement that is a
   expect(await unsent).toContain(NOT_SENT)
   await expect.poll(sessions).toHaveLength(0)
 })
+
+// This test counts the connections of the process, so no other test runs meanwhile.
+it('closes the connections of statements that are answered while it ends', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { database, open } = await setUp(onTestFinished)
+  const count = () =>
+    process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length
+  const before = count()
+  const sql = open(3, database.href)
+  const answers = [1, 2, 3].map(() => failure(sql`select pg_sleep(0.5)`))
+  await expect.poll(count, { interval: 5 }).toBe(before + 3)
+  await sql.end()
+  expect(await Promise.all(answers)).toEqual(Array(3).fill('it did not fail'))
+  await expect.poll(count).toBe(before)
+})

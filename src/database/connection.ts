@@ -92,7 +92,8 @@ export function openDriver(
     cut() {
       isCut = true
       for (const socket of sockets) {
-        socket.resetAndDestroy()
+        // Node cannot reset a connection that is being ended, and would never close it.
+        if (!socket.writableEnded) socket.resetAndDestroy()
         // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
         socket.destroy()
       }
