@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, INTERNAL, NOT_READY, READY } from '../answers.js'
+import { type Answer, BUSY, INTERNAL, NOT_READY, READY } from '../answers.js'
 import { PNG } from '../app.js'
 import { closeAtEnd, serve } from '../cleanup.js'
 import { addressOf, type EndpointName, endpoint, FLAGS, usuario } from '../endpoints.js'
@@ -129,12 +130,15 @@ async function call(method: string, url: string, body?: object, failure: object 
   return { name: `${method} ${url}`, ms: performance.now() - since, answer, failure }
 }
 
+const isBusy = ({ answer: { status, body } }: Result) => isDeepStrictEqual({ status, body }, BUSY)
+
 /**
  * Expects that each call was answered in time, with a success or with the endpoint's answer
- * `unexpected` (endpoints.ts).
+ * `unexpected` (endpoints.ts). While all connections are occupied by statements without an answer, the
+ * service is also busy.
  */
 function expectContract(results: Result[]) {
-  const failed = results.filter((result) => !isDone(result))
+  const failed = results.filter((result) => !isDone(result) && !isBusy(result))
   expect(failed.map(({ name, answer }) => ({ name, ...answer }))).toEqual(
     failed.map(({ name, failure }) => ({ name, ...failure })),
   )
@@ -252,12 +256,16 @@ describe('/health/ready answers 503 and the service serves again afterwards, whe
     // A connection that was still open may have answered the first of the six requests.
     expect(unready.slice(1)).toEqual(Array(5).fill(NOT_READY))
     await expectRecovery()
-    const served = () =>
+    // On a busy machine the database may be lost a second time while it starts.
+    const logged = (message: string) =>
       service
         .lines()
         .slice(before)
-        .filter(({ msg }) => msg === 'the database serves again')
-    await expect.poll(served).toHaveLength(1)
+        .filter(({ msg }) => msg === message).length
+    await expect.poll(() => logged('the database serves again')).toBeGreaterThan(0)
+    await expect
+      .poll(() => logged('the database serves again'))
+      .toBe(logged('the database is lost'))
   })
 })
 
