@@ -62,13 +62,13 @@ const ABOUT = {
  *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
  *   refuses a request without `Host` or with a path that cannot be decoded, and an unknown path;
  *   load.ts refuses requests while the event loop is late; access/guard.ts verifies the token, finds
- *   the session and checks the permission; the login route limits the attempts of each client.
+ *   the session and checks the permission; the routes that take a password count the attempts.
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The query and the body are checked (validation.ts), and the handler runs.
  *   failures.ts turns everything that any step throws into an answer.
- * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
- *   the body back and waits for the rest of the body; access/refusal.ts says who was refused what.
+ * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; access/refusal.ts says who was
+ *   refused what; bodies.ts gives the memory for the body back and waits for the rest of the body.
  * - When the answer has been sent or the client has disconnected, the log line is written, and the
  *   metrics are updated.
  *

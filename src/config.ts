@@ -44,7 +44,7 @@ const VARIABLES = {
   ),
   CORS_ORIGIN: list('a comma-separated list of origins like https://admin.example.com', isOrigin),
   BODY_LIMIT_MIB: wholeNumber('a whole number of MiB', 1, 256, 10),
-  LOGIN_RATE_LIMIT: wholeNumber('a whole number of login attempts a minute', 0, 1_000_000, 30),
+  LOGIN_RATE_LIMIT: wholeNumber('a whole number of password attempts a minute', 0, 1_000_000, 30),
   AUTHORIZATION: choice('enforced', 'client'),
 
   ADMIN_USERNAME: text(
@@ -170,10 +170,7 @@ function parseCloudinaryUrl(text: string) {
  * The values of the parameter `sslmode` of PostgreSQL's clients and of the parameter `ssl` of other
  * drivers: `verify-full` checks the certificate and the host's name in it, `require` encrypts without a
  * check, and `prefer` encrypts if the server supports it.
- *
- * PostgreSQL's own clients differ in three values. With `allow` they encrypt only if the server demands
- * it, with `verify-ca` they do not check the name, and with `require` they check the certificate if they
- * find a file of root certificates.
+ * docs/configuration.md says in which values PostgreSQL's own clients differ.
  */
 const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 

@@ -1252,7 +1252,7 @@ describe('a database that fails', () => {
 
     crippled = await testApp()
     const direct = postgres(crippled.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-    // Each table becomes a view from which only the look-up of sessions can read.
+    // Each table becomes a view. The look-up of sessions can read it; every other statement fails.
     await direct.unsafe(`
       create function is_lookup() returns boolean language plpgsql as $$ begin
         if current_query() !~ 'lookup.ver' then

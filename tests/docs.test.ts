@@ -134,7 +134,7 @@ describe('/docs/json', () => {
       const { needs, isOpenToOwner } = endpoint(name)
       if (needs === 'nothing') return [documentedAs(name), []]
       const role = needs === 'session' ? '' : needs.replace(' ', ':')
-      // The alternative '' stands for the user's own record, which needs no permission.
+      // '' is a session without a permission: enough for one's own record.
       return [documentedAs(name), isOpenToOwner ? [role, ''] : [role]]
     })
     expect(needs).toEqual(Object.fromEntries(expected))

@@ -104,8 +104,8 @@ describe('POST /api/permisos/guardar-matriz', () => {
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
   ])('answers 500 and writes no row version for %s', async (_, permisos) => {
-    // A deletion that was rolled back would have changed xmax. An insertion of 10,000 rows that was
-    // rolled back would have enlarged the table.
+    // Even a write that is rolled back leaves traces: a deletion changes xmax, and 10,000 insertions enlarge
+    // the table.
     const stored = () => sql`select ctid, xmin, xmax, id, pg_relation_size('permisos_perfil')
       from permisos_perfil order by id`
     const before = await stored()

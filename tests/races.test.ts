@@ -242,7 +242,7 @@ beforeAll(async () => {
 
 describe('a row that is created after the check of a write does not exist for that write', () => {
   beforeAll(async () => {
-    // The limit is null for an administrator, whose write does not wait for the lock.
+    // Only the attacker's write stops at the lock. The administrator's has no limit (null) and passes.
     await holder.unsafe(`
       alter function begin_write(integer[], jsonb) rename to begin_write_at_once;
       create function begin_write(

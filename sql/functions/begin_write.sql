@@ -23,7 +23,7 @@
 -- - `limite`: the id of the caller's profile if that profile limits the write. Then the write must
 --   not grant a permission that this profile does not hold. It also must not delete a profile that
 --   holds more, or change the permission records or the users of such a profile. `limite` is null if
---   the caller is an administrator, and with AUTHORIZATION=client.
+--   the caller is an administrator, or if `enforced` is false.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
 -- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after

@@ -5,9 +5,7 @@ import type { Permission, Sesion } from './schemas.js'
  * database, begin_write locks the caller's row and checks again whether the caller may write
  * (sql/functions/begin_write.sql).
  *
- * If `enforced` is true, an actor who is not an administrator may not write a profile that has a
- * permission which the actor's own profile lacks, or a user with such a profile. An administrator's
- * profile counts as one that has such a permission.
+ * If `enforced` is true, the four rules in README.md apply to this actor.
  */
 export interface Actor extends Sesion, Partial<Permission> {
   /**

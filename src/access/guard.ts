@@ -91,9 +91,9 @@ export function guardRoutes(
 
 /**
  * Adds to a route the failures, the security requirements and the sentence that follow from its
- * `config.access`, for the OpenAPI document. A caller must meet one of the requirements. By default, that
- * is any session. A permission is written as a role of the security scheme, which OpenAPI 3.1 allows, in
- * the same form as in the header `x-needs`.
+ * `config.access`, for the OpenAPI document. In the document, a caller must meet one of the requirements: a
+ * session, by default. OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in
+ * `x-needs`.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

@@ -26,10 +26,9 @@ interface Task extends HashTask {
  * progress or waits for a thread, and the user's further tasks wait for that one. So the users take
  * turns. The tasks of logins, which have no user yet, follow one another in the order of the calls.
  *
- * The asynchronous functions of bcryptjs would work on the event loop. With 20 logins in flight,
- * other requests would then take 8.5 s (99th percentile). With threads of lower priority
- * (password-worker.js) they take 11 ms, and without any login 7 ms. The last two figures come from
- * `npm run bench -- --only login`.
+ * The asynchronous functions of bcryptjs would work on the event loop, and logins would delay all other
+ * requests by seconds. With threads of lower priority the delay is a few milliseconds (`npm run bench --
+ * --only login`).
  */
 export function startPasswords() {
   /** The threads. They are opened for the first task, so that the service starts faster. */

@@ -27,11 +27,11 @@ const columns = (sql: Sql) => sql`
  * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there are
  * more rows, and null otherwise: the next page has the rows before it.
  *
- * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most
- * one row more than it returns, wherever the page begins. If the filter were a condition of its own,
- * PostgreSQL would not choose that index for a value that it believes to be frequent. So the statement
- * compares and sorts by the filter's columns, the time and the id together, as only that index can. A
- * filter by caller together with one by record uses one index, and checks the other condition row by row.
+ * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most one row
+ * more than it returns, wherever the page begins. The statement compares and sorts by the columns (filter,
+ * time, id) together, which only that index can serve. With a separate condition for the filter, PostgreSQL
+ * would avoid the index for frequent values. With two filters, one index is used, and the other condition is
+ * checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro

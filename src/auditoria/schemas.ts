@@ -24,7 +24,7 @@ export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
   }),
   idUsuario: NullableId('Id de quien lo hizo'),
   strNombreUsuario: Type.String({
-    description: 'Nombre de quien lo hizo. Sin idUsuario: el usuario de la base de datos',
+    description: 'Nombre de quien lo hizo. Sin idUsuario: ADMIN_* o el usuario de la base de datos',
   }),
   idPerfil: NullableId('Id del perfil que tenía quien lo hizo'),
   strNombrePerfil: NullableText({ description: 'Nombre de ese perfil' }),

@@ -147,10 +147,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
   })
 
   /**
-   * Returns a hook that counts attempts to give a password, by default those of each address. The hook
-   * throws the Failure `tooMany` at the first attempt in a minute that is one too many. Attempts are
-   * counted before all other work, so that a flood of logins reaches neither the captcha service nor the
-   * database.
+   * Returns a hook that counts attempts to give a password, by default those of each address. The hook throws
+   * the Failure `tooMany` at the first attempt in a minute that is one too many. A login is counted before
+   * all other work, so a flood of logins reaches neither the captcha service nor the database. A change of
+   * the password is counted after the look-up of the session.
    */
   function limitAttempts(options?: CreateRateLimitOptions): onRequestAsyncHookHandler {
     const count = app.createRateLimit(options)

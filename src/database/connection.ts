@@ -43,8 +43,9 @@ export function openDriver(
     const socket = Object.assign(new Socket(), { host: host.host })
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
-      // Without an error, postgres.js would connect again at once, and without end. Under TLS it removes
-      // this listener, and only the deadline of the statement ends these attempts.
+      // If the host closes the connection before it has sent anything, postgres.js connects again at once,
+      // for ever. An error stops it. Under TLS postgres.js removes this listener; then the deadline of the
+      // statement stops it.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
     // postgres.js listens for errors as soon as this function has returned.

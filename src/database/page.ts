@@ -14,11 +14,9 @@ type Fragment = Promise<unknown>
  * past the end has no rows. `rows` selects all rows of the list, in any order. They have an `id`.
  * `answer` selects what is returned from `pagina`, which contains the rows of the page.
  *
- * If there is a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for the
- * page and for the count. Without `materialized`, it would find them separately for each. For the page it
- * could read the table from the newest row on until five rows match, so a search with few matches would
- * read the whole table a second time. Without a search, reading from the newest row on is right, because
- * the page is complete after a few rows.
+ * If there is a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for the page
+ * and for the count. Otherwise it would search twice, and the search for the page might read the whole table
+ * from the newest row on. Without a search that order is right, because five rows are found at once.
  *
  * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If
  * they were parameters, the costs of a plan would depend on their values, and PostgreSQL might plan

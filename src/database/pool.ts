@@ -23,7 +23,10 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 const MAX_WAITING = 64
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
-/** How long after an answer a host counts as serving, although it may refuse connections, in milliseconds. */
+/**
+ * A failed connection is ignored if the host has answered within this time, in milliseconds: it may only be
+ * full.
+ */
 const SERVING = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
 const END_TIMEOUT = 5
@@ -174,7 +177,8 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
-    // Until a host has answered, the one that is tried next counts as serving.
+    // Before the first answer, `serving` follows the host that is tried, so that the first answer is not
+    // logged as `the database serves again`.
     if (serving && answeredAt < 0) serving = hosts[0]
     replace(used)
   }

@@ -8,10 +8,8 @@ import { inTime } from './sql.js'
  * of these statements are in flight at a time. While that many are in flight, further look-ups are
  * collected for the next statement, which is sent when one of the others has been answered.
  *
- * `find` is called later than the look-ups that it answers. So each answer contains everything that was
- * committed before its look-up. If `find` rejects, all of its look-ups reject with the same error.
- * If there is no answer in time after the first of these look-ups, all of them reject with a
- * DatabaseTimeout.
+ * `find` is called after the look-ups that it answers, so no answer is older than its look-up. If `find`
+ * rejects, or has not answered ANSWER_TIMEOUT after the first of them, all of them reject.
  */
 export function shareLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

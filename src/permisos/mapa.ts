@@ -38,9 +38,8 @@ const EMPTY = { version: null, permisos: {} }
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * Requests for the same version share one read. A read counts towards no session's share of the
- * connections. So if each request had a read of its own, a session could make the service read a map
- * many times at once, and the cache would not help while the map changes all the time.
+ * Requests for the same version must share one read, because reads of maps have no share per user. Otherwise
+ * one user could occupy all connections while the map keeps changing.
  */
 export function cacheMapas(sql: Sql, maxBytes = MAX_BYTES) {
   const cache = new LRUCache<number, Mapa>({

@@ -45,10 +45,8 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     api_secret: account.apiSecret,
     ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
   }
-  // The SDK calls http.request or https.request. For this choice it looks only at CLOUDINARY_URL in
-  // the environment, although it takes the address from `upload_prefix` in these options. But both
-  // functions use the protocol of the agent that they get. So the agent is chosen here, by
-  // `upload_prefix`.
+  // The SDK chooses between http and https by CLOUDINARY_URL in the environment and ignores `upload_prefix`.
+  // The agent overrides this choice, so the agent is chosen here.
   const isPlainHttp = account.uploadPrefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 

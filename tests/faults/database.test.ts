@@ -26,7 +26,7 @@ let relay: Awaited<ReturnType<typeof startRelay>>
 let images: Awaited<ReturnType<typeof startImageHost>>
 let sql: ReturnType<typeof connectTo>
 let service: Service
-/** The tokens of several users, because the service works on few requests of one user at a time. */
+/** The tokens of several users, because one user gets at most half of the connections. */
 let tokens: string[]
 let turn = 0
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   database = await startDatabase({ max_connections: `${MAX_CONNECTIONS}` })
   relay = await startRelay(database.port)
   images = await startImageHost()
-  // As in production, the service's user is not a superuser. PostgreSQL reserves connections for
+  // The service's user is not a superuser here (in compose.yaml it is). PostgreSQL reserves connections for
   // superusers, so this test gets one even if the service has none left.
   const server = connectTo(database.url)
   await server`create role llavero login password 'clave-de-base'`
@@ -401,8 +401,7 @@ describe('a database that is killed three times under writes', () => {
       await expectRecovery()
       await sleep(300)
     })
-    // All writes may have succeeded, because a statement that was not sent yet waits for the
-    // database.
+    // There need not be a failure: a statement that was not sent yet waits for the database.
     expectContract(results)
   })
 

@@ -33,7 +33,7 @@ let folder: string
 let service: Server
 let generator: Generator
 let requests: LoadRequest[]
-/** The headers of each administrator; one user's requests would wait for each other. */
+/** The headers of each administrator; one user's statements wait for each other. */
 let sessions: Record<string, string>[]
 
 beforeAll(async () => {

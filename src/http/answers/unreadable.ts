@@ -19,7 +19,8 @@ const LINGER = 1000
 
 /**
  * A connection of Node's HTTP server. `_httpMessage` is the response that is being written. Node does not
- * document this property; a record of our own would need a listener for each request.
+ * document this property. Without it, each request would need a listener, to know which answer is being
+ * written.
  */
 type Connection = Socket & { _httpMessage?: ServerResponse | null }
 

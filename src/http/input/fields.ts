@@ -37,8 +37,8 @@ interface Rules extends FieldOptions<unknown> {
 const RULES = Symbol('rules')
 
 /**
- * Returns the schema of a field, of which handlers get a `T`. `wire` is its JSON Schema for the
- * OpenAPI document only. A request is checked against the constraints, in their order.
+ * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by `constraints`,
+ * in their order; `wire`, a JSON Schema, only goes into the OpenAPI document.
  */
 export function field<T>(
   wire: object,

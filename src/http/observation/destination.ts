@@ -16,8 +16,8 @@ const END_DEADLINE = 500
  * While nothing can be written, because the reader has closed the pipe or the disk is full, further lines
  * are dropped, and the lines that wait are tried again every MAX_DELAY.
  *
- * The caller must take `fd` from `process.stdout`, which makes a pipe non-blocking. Otherwise the end of
- * the process would wait until somebody reads the pipe.
+ * Pass `process.stdout.fd` and not 1: the access to `process.stdout` makes a pipe non-blocking. With a
+ * blocking pipe the process could not end while nobody reads.
  */
 export function openDestination(fd: number) {
   const file = new sonic.SonicBoom({

@@ -155,10 +155,9 @@ async function measure(
 }
 
 /**
- * Sends `first`, the request of the first connection, while its caller lacks one flag. Throws an
- * AssertionError unless both servers refuse it. Depending on the endpoint, the profile to be
- * written has the flag already, or `first` would grant it. No endpoint of WRITES requires the
- * permission of this flag, so a 403 comes from the rules.
+ * Takes one flag away from the caller of `first`, sends `first`, and throws unless both servers answer 403.
+ * The written profile has this flag, or `first` grants it. No endpoint of WRITES needs the flag itself, so
+ * the 403 comes from the rules.
  */
 async function checkRules(
   servers: Pair<Server>,
