@@ -96,10 +96,12 @@ const snapshot = () =>
     sql`select * from usuario order by id`,
   ]).then((tables) => JSON.stringify(tables))
 
-/** Expects that the attacker's request is answered with 403 and changes no row. */
+/** Expects that the attacker's request is answered with 403, which says what is lacking, and changes no row. */
 async function expectRefused(method: Method, url: string, body?: unknown) {
   const before = await snapshot()
-  expect(await attack(method, url, body)).toEqual(FORBIDDEN)
+  const { headers, ...answer } = await call(method, url, body, { token: world.token })
+  expect(answer).toEqual(FORBIDDEN)
+  expect(headers['x-needs']).toMatch(/^(administrador|[^:]+:bit[A-Z]\w+)$/)
   expect(await snapshot()).toBe(before)
 }
 
@@ -236,6 +238,11 @@ describe('rule 1: permission records', () => {
 
     for (const idPerfil of [fuerte, administrador]) {
       await expectRefused('POST', '/api/permisos/guardar-matriz', { idPerfil })
+      const desconocidos = [{ idModulo: 3e9 }, { idModulo: 4e9 }]
+      await expectRefused('POST', '/api/permisos/guardar-matriz', {
+        idPerfil,
+        permisos: desconocidos,
+      })
       await expectRefused('POST', '/api/permisos', { idPerfil, idModulo: world.libre })
       await expectRefused('PUT', `/api/permisos/${mio?.id}`, { idPerfil, idModulo: ventas })
     }

@@ -147,7 +147,7 @@ const mustNotExceed255CharactersInSearch = (path: string) =>
 const mustBePage = (path: string) =>
   rule(
     'answers 400 when page is not an integer of at least 1',
-    under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00']),
+    under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00', '1&page=1']),
     statusFailure(400, 'El campo page debe ser un entero mayor o igual a 1'),
   )
 
@@ -691,7 +691,7 @@ const CONTRACT = {
       mustBePage('/api/perfil'),
       rule(
         'answers 400 when isAdmin is neither true nor false',
-        under('/api/perfil?isAdmin=', ['TRUE', '1', 'x', '%20', 'true%00']),
+        under('/api/perfil?isAdmin=', ['TRUE', '1', 'x', '%20', 'true%00', 'true&isAdmin=true']),
         statusFailure(400, 'El campo isAdmin debe ser true o false'),
       ),
       rule(

@@ -331,6 +331,14 @@ describe('while JWT_SECRET is replaced', async () => {
     expect(await statuses(HS512)).toEqual([401, 401, 401])
   })
 
+  it('rejects a signed token with an id or a version that no user can have', async () => {
+    const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario }
+    for (const wrong of [{ id: 2 ** 31 }, { id: 1.5 }, { id: '1' }, { ver: 2 ** 31 }]) {
+      const token = during.app.jwt.sign({ ...claims, ...wrong } as never)
+      expect(await statuses(token)).toEqual([401, 401, 401])
+    }
+  })
+
   it('rejects a token that it has accepted before, once the token has expired', async () => {
     const { app, call, adminToken } = during
     const { exp = 0 } = app.jwt.decode<{ exp: number }>(adminToken) ?? {}

@@ -36,6 +36,7 @@ it('GET /api/modulo counts and pages only the modules that match the search', as
   expect([ids(first.data), first.totalPages]).toEqual([[16, 14, 12, 10, 8], 2])
   const second = await get(`${path}&page=2`)
   expect([ids(second.data), second.totalPages]).toEqual([[6], 2])
+  expect(await get(`${path}&page=9`)).toMatchObject({ data: [], totalPages: 2 })
 })
 
 it('refuses a name that differs from another only in case, and lets a module keep its own name', async () => {

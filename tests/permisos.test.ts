@@ -102,6 +102,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
   it.each([
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
+    ['two ids that no module can have', [{ idModulo: 3e9 }, { idModulo: 4e9 }]],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
   ])('answers 500 and writes no row version for %s', async (_, permisos) => {
     // Even a write that is rolled back leaves traces: a deletion changes xmax, and 10,000 insertions enlarge

@@ -44,6 +44,9 @@ it('a matrix with another version in If-Match is refused, and nothing changes', 
   for (const ifMatch of [old, UNKNOWN, 'nonsense', '', `${old}, ${UNKNOWN}`]) {
     expect(withoutHeaders(await save(idPerfil, [], ifMatch))).toEqual(CHANGED)
   }
+  // The version comes before the unknown module and the unknown profile.
+  expect(withoutHeaders(await save(idPerfil, [{ idModulo: 999 }], UNKNOWN))).toEqual(CHANGED)
+  expect(withoutHeaders(await save(9999, [{ idModulo: 1 }], UNKNOWN))).toEqual(CHANGED)
   expect(await sql`select * from permisos_perfil`).toEqual(before)
 })
 

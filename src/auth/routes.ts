@@ -117,10 +117,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
     onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body, socket }) => {
       const { strPwd, strPwdNueva } = body
-      if (strPwd === strPwdNueva) throw new Failure('invalid')
       const usuario = await authenticate(caller.nombre, strPwd, socket, caller.id)
       // Another user may have got the name since the session was looked up.
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
+      if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
       return {

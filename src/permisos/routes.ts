@@ -9,7 +9,7 @@ import {
   success,
 } from '../http/answers/envelopes.js'
 import { Failure, statusFailure } from '../http/answers/failures.js'
-import { PageNumber } from '../http/input/fields.js'
+import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
@@ -201,8 +201,8 @@ const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
       const { idPerfil, permisos = [] } = body
       // A matrix that is too long or names a module twice is refused before the write is sent to the
       // database.
-      const modulos = new Set(permisos.map(({ idModulo }) => idModulo))
-      const hasDuplicates = modulos.size < permisos.length
+      const modulos = permisos.map(({ idModulo }) => idModulo).filter((id) => id !== UNKNOWN_ID)
+      const hasDuplicates = new Set(modulos).size < modulos.length
       if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')
 
       const versiones = versionsIn(headers['if-match'])

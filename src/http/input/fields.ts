@@ -54,7 +54,7 @@ export const rulesOf = (schema: TSchema) => (schema as TSchema & { [RULES]: Rule
 /** The largest value of an integer column in PostgreSQL, and so the largest id. */
 export const MAX_ID = 2_147_483_647
 /** Handlers get this id for every whole number that cannot be an id. No row has it. */
-const UNKNOWN_ID = -1
+export const UNKNOWN_ID = -1
 
 function toId(value: unknown) {
   const id = Number(value)
