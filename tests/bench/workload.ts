@@ -19,8 +19,8 @@ export interface Endpoint {
   name: string
   /** The default is GET. */
   method?: 'POST' | 'PUT'
-  path(connection: Connection): string
-  /** The body of the request number `turn` of a connection; `turn` counts from 0. */
+  path(connection: Connection, turn: number): string
+  /** The body. `turn` is the number of the request of this connection, counted from 0. */
   body?(connection: Connection, turn: number): object
   /** How many different requests a connection sends before it repeats them; one by default. */
   turns?(seconds: number): number
@@ -56,6 +56,12 @@ export const READS: Endpoint[] = [
   { name: 'perfil', path: () => '/api/perfil', target: READ },
   { name: 'modulo', path: () => '/api/modulo', target: READ },
   { name: 'permisos', path: () => '/api/permisos', target: READ },
+  {
+    name: 'permisos, 400 pages',
+    path: ({ caller }, turn) => `/api/permisos?page=${1 + ((8 * caller.id + turn) % 400)}`,
+    turns: () => 400,
+    target: READ,
+  },
   { name: 'modulo/list', path: () => '/api/modulo/list', target: READ },
   { name: 'perfil/list', path: () => '/api/perfil/list', target: READ },
   { name: 'usuario/:id', path: ({ other }) => `/api/usuario/${other.id}`, target: READ },
@@ -157,10 +163,10 @@ export function makeRequests(endpoint: Endpoint, connections: Connection[], seco
 function makeRequest(endpoint: Endpoint, connection: Connection, turn: number): LoadRequest {
   const { method = 'GET', path, body } = endpoint
   const headers = authorization(connection.caller)
-  if (!body) return { method, path: path(connection), headers }
+  if (!body) return { method, path: path(connection, turn), headers }
   return {
     method,
-    path: path(connection),
+    path: path(connection, turn),
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body(connection, turn)),
   }

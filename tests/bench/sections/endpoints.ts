@@ -129,8 +129,8 @@ async function measure(
   assert(first)
 
   if (plainEnv.RULES) await checkRules(servers, urls, connections, first)
-  // The requests of a write are sorted by their turn, so this is the second request of the first
-  // connection. A read has one request for each connection.
+  // The requests are sorted by their turn, so this is the second request of the first connection. Most
+  // reads have one request for each connection.
   const second = requests[CONNECTIONS]
   await checkAnswers(servers, urls, first, second)
   // With AUTHORIZATION=client the service refuses nobody who has a session.
