@@ -203,6 +203,20 @@ describe('nobody rewrites the audit:', () => {
       { accion: 'delete', entidad: 'auditoria', despues: { rows: removed.length } },
     ])
   })
+
+  it('the deletion of a profile names it, although delete_auditoria has removed the row of its name', async () => {
+    const { call, sql } = await testApp()
+    const perfil = { strNombrePerfil: 'Antigua', bitAdministrador: true }
+    const { body } = await call('POST', '/api/perfil', perfil)
+    await sql`select delete_auditoria(clock_timestamp())`
+    await call('DELETE', `/api/perfil/${body.data.id}`)
+    const rows =
+      await sql`select entidad, nombre from auditoria where accion = 'delete' order by id`
+    expect(rows.slice(1)).toEqual([
+      { entidad: 'permisos', nombre: 'Antigua' },
+      { entidad: 'perfil', nombre: 'Antigua' },
+    ])
+  })
 })
 
 describe('a refused request', () => {

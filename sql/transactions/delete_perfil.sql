@@ -15,6 +15,8 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if p_id = any(v_write.perfiles) then
+    -- The audit finds the name of the profile as long as the profile exists.
+    delete from permisos_perfil where "idPerfil" = p_id;
     delete from perfil where id = p_id;
   end if;
   return '{}';
