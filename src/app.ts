@@ -10,9 +10,9 @@ import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
 import { openPool, type Pool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
-import headers from './http/answers/headers.js'
+import { addHeaders } from './http/answers/headers.js'
 import { answerOddRequests, refuseConnection, routeWithoutPath } from './http/answers/unreadable.js'
-import docs from './http/document/docs.js'
+import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
@@ -130,8 +130,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   logRequests(app)
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
-    const { default: metrics } = await import('./http/observation/metrics.js')
-    await app.register(metrics, {
+    const { addMetrics } = await import('./http/observation/metrics.js')
+    addMetrics(app, {
       readQueries: sql.usage,
       metrics: [
         {
@@ -148,9 +148,9 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     })
   }
   const verifyToken = await addTokens(app, config)
-  await app.register(headers, { origins: config.CORS_ORIGIN })
+  await addHeaders(app, config.CORS_ORIGIN)
   answerOddRequests(app)
-  if (config.DOCS === 'true') await app.register(docs, ABOUT)
+  if (config.DOCS === 'true') await serveDocs(app, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',
     queryDatabase: () => sql`select require_primary()`,

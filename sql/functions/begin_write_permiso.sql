@@ -29,13 +29,9 @@ declare
   v_perfil_anterior integer;
   v_write record;
 begin
-  if p_id is null then
-    perform share_modulos();
-  else
-    perform lock_permiso(p_id);
-    perform share_modulos();
-    select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
-  end if;
+  perform lock_permiso(p_id);
+  perform share_modulos();
+  select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
 
   if p_permiso is not null then

@@ -28,9 +28,7 @@ begin
   if v_id_actor < p_id then
     perform from usuario where id = v_id_actor for share;
   end if;
-  if p_id is not null then
-    select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
-  end if;
+  select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 

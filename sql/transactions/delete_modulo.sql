@@ -4,8 +4,8 @@
 -- Takes the id of the module. `p_actor` is described in begin_write. Returns {deleted: false} for a
 -- system module. Otherwise returns {deleted: true}, also for an unknown id.
 --
--- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks the
--- module's row, and with begin_write every profile that has a record for the module.
+-- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks with
+-- begin_write every profile that has a record for the module.
 --
 -- Raises what begin_write raises. Raises LL403 if one of these profiles holds more than the
 -- caller's profile, also for a system module.
@@ -17,7 +17,7 @@ declare
   v_nombre text;
 begin
   perform lock_modulos();
-  select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
+  select "strNombreModulo" into v_nombre from modulo where id = p_id;
   if not found then
     perform begin_write('{}', p_actor);
     return '{"deleted": true}';

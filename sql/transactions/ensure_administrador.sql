@@ -36,21 +36,13 @@ begin
     return '{"ensured": false}';
   end if;
 
-  if exists (
-    select
-    from usuario
-    where fold_case("strCorreo") = fold_case(v_correo)
-      and "strNombreUsuario" <> v_nombre
-  ) then
-    raise unique_violation using constraint = 'usuario_correo_unico';
-  end if;
-
   perform set_config('llavero.actor', '{"strNombreUsuario": "ADMIN_*"}', true);
   perform share_modulos();
   select id into v_id_usuario
   from usuario
   where "strNombreUsuario" = v_nombre
   for no key update;
+  perform refuse_taken_correo(v_id_usuario, v_correo);
 
   -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
   -- could add one with the name ADMINISTRADOR, and the user would get its permissions.

@@ -25,8 +25,7 @@ begin
 
   insert into modulo ("strNombreModulo")
   values (p_modulo ->> 'strNombreModulo')
-  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
-  into v_data;
+  returning to_jsonb(modulo) into v_data;
 
   return jsonb_build_object('data', v_data);
 end

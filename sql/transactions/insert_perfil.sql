@@ -26,7 +26,7 @@ begin
 
   insert into perfil ("strNombrePerfil", "bitAdministrador")
   values (p_perfil ->> 'strNombrePerfil', v_administrador)
-  returning id, perfil_data(perfil) into v_id, v_data;
+  returning id, to_jsonb(perfil) into v_id, v_data;
 
   if v_administrador then
     perform grant_all_modulos(v_id);

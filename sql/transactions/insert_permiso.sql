@@ -24,7 +24,7 @@ begin
     coalesce("bitEliminar", false),
     coalesce("bitDetalle", false)
   from jsonb_populate_record(null::permisos_perfil, p_permiso)
-  returning permiso_data(permisos_perfil) into v_data;
+  returning to_jsonb(permisos_perfil) into v_data;
   return jsonb_build_object('data', v_data);
 end
 $$;

@@ -38,7 +38,7 @@ begin
     "imagenUrl",
     "imagenPublicId"
   from jsonb_populate_record(null::usuario, p_usuario)
-  returning usuario_data(usuario) into v_data;
+  returning to_jsonb(usuario) into v_data;
   return jsonb_build_object('data', v_data);
 end
 $$;

@@ -5,7 +5,7 @@
 --
 -- Acquires lock_modulos, so that no profile gets a record for the module meanwhile, and so that two
 -- transactions that exchange the names of two modules do not deadlock in the unique index. Then locks
--- the module's row, and with begin_write every profile that has a record for the module.
+-- with begin_write every profile that has a record for the module.
 --
 -- Raises what begin_write raises. Raises a unique violation if another module has the name. If
 -- begin_write returns a limit and the name changes, raises LL403 in each of these cases:
@@ -22,7 +22,7 @@ declare
   v_data jsonb;
 begin
   perform lock_modulos();
-  select "strNombreModulo" into v_antes from modulo where id = p_id for update;
+  select "strNombreModulo" into v_antes from modulo where id = p_id;
   if not found then
     perform begin_write('{}', p_actor);
     return '{"data": null}';
@@ -45,8 +45,7 @@ begin
   update modulo
   set "strNombreModulo" = v_ahora
   where id = p_id
-  returning jsonb_build_object('id', id, 'strNombreModulo', "strNombreModulo")
-  into v_data;
+  returning to_jsonb(modulo) into v_data;
 
   return jsonb_build_object('data', v_data);
 end

@@ -41,7 +41,7 @@ begin
     "strNombrePerfil" = v_nombre,
     "bitAdministrador" = v_administrador
   where id = p_id
-  returning perfil_data(perfil) into v_data;
+  returning to_jsonb(perfil) into v_data;
 
   if v_antes."bitAdministrador" <> v_administrador then
     delete from permisos_perfil where "idPerfil" = p_id;

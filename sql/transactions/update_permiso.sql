@@ -26,7 +26,7 @@ begin
     "bitEliminar" = coalesce(v_nuevo."bitEliminar", false),
     "bitDetalle" = coalesce(v_nuevo."bitDetalle", false)
   where id = p_id and "idPerfil" = any(v_perfiles)
-  returning permiso_data(permisos_perfil) into v_data;
+  returning to_jsonb(permisos_perfil) into v_data;
   return jsonb_build_object('data', v_data);
 end
 $$;

@@ -63,7 +63,7 @@ begin
     jsonb_populate_record(null::usuario, p_usuario) as nuevo,
     usuario as antes
   where usuario.id = p_id and antes.id = p_id
-  returning antes."imagenPublicId", usuario_data(usuario) into v_anterior, v_data;
+  returning antes."imagenPublicId", to_jsonb(usuario) into v_anterior, v_data;
   return jsonb_build_object(
     'data', v_data,
     'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end

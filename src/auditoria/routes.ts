@@ -1,7 +1,8 @@
+import { Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { findOrigen, listAuditoria } from './queries.js'
-import { Filtro, Origen, PaginaDeAuditoria, Pregunta } from './schemas.js'
+import { Filas, Filtro, PaginaDeAuditoria, Pregunta } from './schemas.js'
 
 const SIN_ENTIDAD = 'El campo entidad es obligatorio si hay un id'
 
@@ -35,12 +36,9 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
       summary: 'Consultar cómo obtuvo un usuario un permiso',
       description: 'Las filas por las que lo obtuvo, las primeras primero.',
       querystring: Pregunta,
-      response: { 200: Origen },
+      response: { 200: Success(Filas) },
     },
-    handler: async ({ sql, query }) => {
-      const data = await findOrigen(sql, query)
-      return { success: true as const, data }
-    },
+    handler: async ({ sql, query }) => success(await findOrigen(sql, query)),
   })
 }
 

@@ -1,18 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Accion } from '../access/schemas.js'
-import { Done, Named, NullableText } from '../http/answers/envelopes.js'
+import { Done, Named, Nullable } from '../http/answers/envelopes.js'
 import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Id, Text } from '../http/input/fields.js'
 
-const NullableId = (description: string) =>
-  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+const NullableId = (description: string) => Nullable<number>('integer', { description })
+
+const NullableText = (description: string) => Nullable<string>('string', { description })
 
 const NullableRecord = (description: string) =>
-  Type.Unsafe<object | null>({
-    type: ['object', 'null'],
-    additionalProperties: true,
-    description,
-  })
+  Nullable<object>('object', { additionalProperties: true, description })
 
 /** A row of the audit (sql/migrations/0008_auditoria.sql). */
 export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
@@ -27,34 +24,26 @@ export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
     description: 'Nombre de quien lo hizo. Sin idUsuario: ADMIN_* o el usuario de la base de datos',
   }),
   idPerfil: NullableId('Id del perfil que tenía quien lo hizo'),
-  strNombrePerfil: NullableText({ description: 'Nombre de ese perfil' }),
-  ip: NullableText({ description: 'Dirección del cliente' }),
-  idPeticion: NullableText({ description: 'El x-request-id de la petición' }),
+  strNombrePerfil: NullableText('Nombre de ese perfil'),
+  ip: NullableText('Dirección del cliente'),
+  idPeticion: NullableText('El x-request-id de la petición'),
   accion: Type.String({
     description: 'insert, update, delete, login, logout, password o restore',
   }),
   entidad: Type.String({ description: 'La clase de registro' }),
   idEntidad: NullableId('Id del registro. De permisos, el del perfil que los tiene'),
-  nombre: NullableText({ description: 'Nombre del registro antes del cambio' }),
+  nombre: NullableText('Nombre del registro antes del cambio'),
   antes: NullableRecord('Los campos que cambian, antes'),
   despues: NullableRecord('Los campos que cambian, después'),
 })
 export type Fila = Static<typeof Fila>
 
-const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
+export const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
   success: Done,
   data: Filas,
-  siguiente: Type.Unsafe<number | null>({
-    type: ['integer', 'null'],
-    description: 'El valor de antes para la página siguiente. Null si no hay más',
-  }),
-})
-
-export const Origen = Type.Object({
-  success: Done,
-  data: Filas,
+  siguiente: NullableId('El valor de antes para la página siguiente. Null si no hay más'),
 })
 
 /** Returns the schema of a query parameter that has one of the `values`. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Password } from '../access/schemas.js'
-import { Done, Named, NullableText } from '../http/answers/envelopes.js'
+import { Done, Named, Nullable } from '../http/answers/envelopes.js'
 import { isText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Text } from '../http/input/fields.js'
 
@@ -78,11 +78,11 @@ const UsuarioDeSesion = Type.Object(
       description: 'Correo electrónico',
       examples: ['ana@ejemplo.com'],
     }),
-    celular: NullableText({
+    celular: Nullable<string>('string', {
       description: 'Número de celular',
       examples: ['5512345678'],
     }),
-    imagenUrl: NullableText({
+    imagenUrl: Nullable<string>('string', {
       description: 'Dirección de la imagen',
       examples: ['https://imagenes.ejemplo.com/ana.png'],
     }),

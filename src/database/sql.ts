@@ -55,13 +55,14 @@ export function mayHaveHappened(error: unknown) {
 }
 
 /**
- * Returns a function for the `.catch()` of a query that may violate the constraint `name`. The
- * function throws the given Failure for that violation, and rethrows every other error.
+ * Returns a function for the `.catch()` of a query. `failures` has a Failure for each constraint that the
+ * query may violate, by the name of the constraint. The function throws it for such a violation, and
+ * rethrows every other error.
  */
-export function onConstraint(name: string, ...failure: FailureArguments) {
+export function onConstraint(failures: Record<string, FailureArguments>) {
   return (error: unknown): never => {
-    const isViolation = isPostgresError(error) && error.constraint_name === name
-    throw isViolation ? new Failure(...failure) : error
+    const failure = isPostgresError(error) && failures[error.constraint_name ?? '']
+    throw failure ? new Failure(...failure) : error
   }
 }
 

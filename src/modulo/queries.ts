@@ -82,4 +82,4 @@ const record = (strNombreModulo: string) => ({
     .trim(),
 })
 
-const onDuplicate = onConstraint('modulo_nombre_unico', 'conflict')
+const onDuplicate = onConstraint({ modulo_nombre_unico: ['conflict'] })

@@ -1,6 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Named } from '../http/answers/envelopes.js'
-import { type Constraint, hasAtMost, required, textConstraints } from '../http/input/constraints.js'
+import {
+  type Constraint,
+  hasAtMost,
+  isStorable,
+  isText,
+  required,
+  requiredAndNotBlank,
+} from '../http/input/constraints.js'
 import { field, PageNumber, PathId, Search } from '../http/input/fields.js'
 
 /** A module (contract, section 2.3). */
@@ -51,7 +58,7 @@ const NombreDeModulo = field(
     description: 'Nombre del módulo, único; se guarda en mayúsculas',
     examples: ['INVENTARIO'],
   },
-  [truthy, ...textConstraints(MAX_NOMBRE), hasAtMostInUpperCase],
+  [truthy, requiredAndNotBlank, isText, isStorable, hasAtMostInUpperCase],
   {
     messages: {
       missing: OBLIGATORIO,

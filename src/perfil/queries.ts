@@ -65,5 +65,5 @@ export async function updatePerfil(
 export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
   await sql`select delete_perfil(${id}, ${sql.json(actor)})`
     .catch(onRefusal)
-    .catch(onConstraint('usuario_perfil_fk', 'conflict'))
+    .catch(onConstraint({ usuario_perfil_fk: ['conflict'] }))
 }

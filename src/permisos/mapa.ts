@@ -19,13 +19,10 @@ const MAX_BYTES = 32 * 1024 * 1024
 
 /** Reads the permission map of a profile (contract, section 4.6). It is empty if there is no such profile. */
 export async function findMapa(sql: Sql, idPerfil: number): Promise<Mapa> {
-  const { version, permisos } = (await findMapaDePermisos(sql, idPerfil)) ?? EMPTY
+  const { version, permisos } = await findMapaDePermisos(sql, idPerfil)
   const json = JSON.stringify({ success: true, permisos })
   return { version, body: Buffer.from(json) }
 }
-
-/** What is answered for an unknown profile. */
-const EMPTY = { version: null, permisos: {} }
 
 /**
  * Returns a function that finds the permission map of the caller's own profile. If the cached map has

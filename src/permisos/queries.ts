@@ -2,7 +2,6 @@ import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
-import type { FailureArguments } from '../http/answers/failures.js'
 import type {
   Entrada,
   Permiso,
@@ -53,19 +52,14 @@ export async function listPermisos(sql: Sql, page = 1) {
 
 /** A permission map and its version. */
 interface MapaLeido {
-  version: string
+  /** Null if the profile is unknown. */
+  version: string | null
   /** The permissions, by the name of the module. */
   permisos: Record<string, PermisosAccion>
 }
 
-/**
- * Finds the permission map of a profile and the map's version. Returns undefined if the profile is
- * unknown.
- */
-export async function findMapaDePermisos(
-  sql: Sql,
-  idPerfil: number,
-): Promise<MapaLeido | undefined> {
+/** Finds the permission map of a profile, which is empty if the profile is unknown, and its version. */
+export async function findMapaDePermisos(sql: Sql, idPerfil: number): Promise<MapaLeido> {
   const rows = await sql<(PermisosAccion & { version: string })[]>`
     select
       "versionPermisos" as version,
@@ -83,20 +77,10 @@ export async function findMapaDePermisos(
     where perfil.id = ${idPerfil}
     order by permisos_perfil.id
   `
-  const [first] = rows
-  if (!first) return undefined
-
-  const entries: [string, PermisosAccion][] = []
-  for (const { version: _, ...accion } of rows) {
-    const { nombreModulo } = accion
-    // If the profile has no records, the statement returns one row, in which `nombreModulo` is
-    // null.
-    if (nombreModulo !== null) entries.push([nombreModulo, accion])
-  }
-  return {
-    version: first.version,
-    permisos: Object.fromEntries(entries),
-  }
+  // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
+  const named = rows.filter(({ nombreModulo }) => nombreModulo !== null)
+  const entries = named.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
+  return { version: rows[0]?.version ?? null, permisos: Object.fromEntries(entries) }
 }
 
 /** The permission records of a profile, and their version. */
@@ -148,8 +132,7 @@ export async function insertPermiso(
     select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
-    .catch(onUnknownReference('invalid', DESCONOCIDO))
-    .catch(onDuplicate)
+    .catch(onInvalid)
   return row.data
 }
 
@@ -168,8 +151,7 @@ export async function updatePermiso(
     select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
   `
     .catch(onRefusal)
-    .catch(onUnknownReference('invalid', DESCONOCIDO))
-    .catch(onDuplicate)
+    .catch(onInvalid)
   return row.data
 }
 
@@ -208,18 +190,19 @@ export async function replacePermisos(
     ) ->> 'version' as version
   `
     .catch(onRefusal)
-    .catch(onUnknownReference('conflict'))
+    .catch(onConflicto)
   return row.version
 }
 
-/**
- * Returns a function for the `.catch()` of a write. It throws the given Failure if the write refers
- * to an unknown profile or module, and rethrows every other error.
- */
-function onUnknownReference(...failure: FailureArguments) {
-  const onPerfil = onConstraint('permisos_perfil_perfil_fk', ...failure)
-  const onModulo = onConstraint('permisos_perfil_modulo_fk', ...failure)
-  return (error: unknown) => Promise.reject(error).catch(onPerfil).catch(onModulo)
-}
+/** The failures of a write of a single record. */
+const onInvalid = onConstraint({
+  permisos_perfil_perfil_fk: ['invalid', DESCONOCIDO],
+  permisos_perfil_modulo_fk: ['invalid', DESCONOCIDO],
+  permisos_perfil_unico: ['conflict'],
+})
 
-const onDuplicate = onConstraint('permisos_perfil_unico', 'conflict')
+/** The failures of a replacement of all records. */
+const onConflicto = onConstraint({
+  permisos_perfil_perfil_fk: ['conflict'],
+  permisos_perfil_modulo_fk: ['conflict'],
+})

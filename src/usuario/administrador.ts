@@ -5,16 +5,13 @@ import { Failure } from '../http/answers/failures.js'
 
 type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
 
-const onCorreo = onConstraint(
-  'usuario_correo_unico',
-  'conflict',
-  'ADMIN_EMAIL: another user has it',
-)
-const onNombre = onConstraint(
-  'usuario_nombre_unico',
-  'conflict',
-  'ADMIN_USERNAME: another user has it, in other upper or lower case',
-)
+const onConflicto = onConstraint({
+  usuario_correo_unico: ['conflict', 'ADMIN_EMAIL: another user has it'],
+  usuario_nombre_unico: [
+    'conflict',
+    'ADMIN_USERNAME: another user has it, in other upper or lower case',
+  ],
+})
 
 /**
  * Makes the user in ADMIN_* an active administrator if there is no active administrator. Does
@@ -35,8 +32,7 @@ export async function ensureAdministrador(
   const [row] = await sql<[{ ensured: boolean }]>`
     select (ensure_administrador(${sql.json(usuario)}) -> 'ensured')::boolean as ensured
   `
-    .catch(onCorreo)
-    .catch(onNombre)
+    .catch(onConflicto)
     .catch((error) => {
       throw error instanceof Failure ? new ConfigError(error.message) : error
     })

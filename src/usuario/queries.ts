@@ -96,7 +96,9 @@ export async function insertUsuario(
 ): Promise<Usuario> {
   const [row] = await sql<[{ data: Usuario }]>`
     select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) -> 'data' as data
-  `.catch(onUsuarioFailure)
+  `
+    .catch(onRefusal)
+    .catch(onConflicto)
   return row.data
 }
 
@@ -124,7 +126,9 @@ export async function updateUsuario(
 ): Promise<UsuarioEscrito | undefined> {
   const [row] = await sql<[{ answer: UsuarioEscrito | { data: null } }]>`
     select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
-  `.catch(onUsuarioFailure)
+  `
+    .catch(onRefusal)
+    .catch(onConflicto)
   return row.answer.data ? row.answer : undefined
 }
 
@@ -151,8 +155,10 @@ export async function checkUsuarioWrite(
   idPerfil: number,
 ): Promise<void> {
   await sql`
-    select check_usuario_write(${id}, ${idPerfil}, ${sql.json(actor)})
-  `.catch(onUsuarioFailure)
+    select begin_write_usuario(${id}, ${idPerfil}, ${sql.json(actor)})
+  `
+    .catch(onRefusal)
+    .catch(onConflicto)
 }
 
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
@@ -162,14 +168,8 @@ const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
 /** The messages of the Failure `conflict` for a user. */
 export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
 
-const onCorreo = onConstraint('usuario_correo_unico', 'conflict', CORREO_REGISTRADO)
-const onNombre = onConstraint('usuario_nombre_unico', 'conflict', NOMBRE_REGISTRADO)
-const onPerfil = onConstraint('usuario_perfil_fk', 'conflict', PERFIL_DESCONOCIDO)
-
-/**
- * A function for the `.catch()` of a write. Throws the Failure for a refusal or for a violated
- * constraint of a user. Rethrows every other error.
- */
-function onUsuarioFailure(error: unknown) {
-  return Promise.reject(error).catch(onRefusal).catch(onCorreo).catch(onNombre).catch(onPerfil)
-}
+const onConflicto = onConstraint({
+  usuario_correo_unico: ['conflict', CORREO_REGISTRADO],
+  usuario_nombre_unico: ['conflict', NOMBRE_REGISTRADO],
+  usuario_perfil_fk: ['conflict', PERFIL_DESCONOCIDO],
+})

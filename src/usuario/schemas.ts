@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { PASSWORD_CONSTRAINTS, Password } from '../access/schemas.js'
-import { Named, NullableText } from '../http/answers/envelopes.js'
+import { Named, Nullable } from '../http/answers/envelopes.js'
 import {
   type Constraint,
   isEmail,
@@ -63,12 +63,12 @@ export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseñ
     examples: ['$2b$10$abcdefghijklmnopqrstuuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0'],
   }),
   strCorreo: Type.String(CORREO),
-  strNumeroCelular: NullableText(CELULAR),
+  strNumeroCelular: Nullable<string>('string', CELULAR),
   idEstadoUsuario: Type.Boolean({
     description: ACTIVO,
     examples: [true],
   }),
-  imagenUrl: NullableText({
+  imagenUrl: Nullable<string>('string', {
     description: 'Dirección de la imagen; null si no tiene',
     examples: ['https://imagenes.ejemplo.com/ana.png'],
   }),

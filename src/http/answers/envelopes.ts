@@ -5,9 +5,9 @@ export function Named<T extends TProperties>(title: string, description: string,
   return Type.Object(properties, { title, description })
 }
 
-/** Returns the schema of a field of an answer that is a text or null. */
-export const NullableText = (options: SchemaOptions) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
+/** Returns the schema of a field of an answer that may be null. `type` is its JSON type otherwise. */
+export const Nullable = <T>(type: string, options: SchemaOptions) =>
+  Type.Unsafe<T | null>({ type: [type, 'null'], ...options })
 
 /** Returns the schema of the field `success`: whether the request was carried out. */
 export const Done = Type.Literal(true, { description: 'Si la petición se ha cumplido' })

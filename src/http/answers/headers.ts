@@ -1,5 +1,5 @@
 import cors from '@fastify/cors'
-import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 
 /**
  * The headers of every answer. They keep browsers from storing the answer, from showing it as a page,
@@ -16,7 +16,7 @@ export const API_HEADERS = {
 }
 
 /** Adds API_HEADERS to every answer. Lets pages of the listed `origins` call the service (CORS). */
-export default fp<{ origins: string[] }>(async (app, { origins }) => {
+export async function addHeaders(app: FastifyInstance, origins: string[]) {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(API_HEADERS)
     done()
@@ -34,4 +34,4 @@ export default fp<{ origins: string[] }>(async (app, { origins }) => {
       maxAge: 600,
     })
   }
-})
+}

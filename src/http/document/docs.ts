@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import { type About, collectRoutes, documentOf } from './openapi.js'
 
 const HTML = 'text/html; charset=utf-8'
@@ -54,7 +54,7 @@ const FOR_AN_HOUR = 'public, max-age=3600'
  * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The document
  * contains the routes with an `operationId` that are registered after this plugin.
  */
-export default fp<About>(async (app, about) => {
+export async function serveDocs(app: FastifyInstance, about: About) {
   await collectRoutes(app, about)
   const { resolve } = createRequire(import.meta.url)
 
@@ -84,4 +84,4 @@ export default fp<About>(async (app, about) => {
     const path = resolve(`swagger-ui-dist/${name}`)
     serve(`/docs/static/${name}`, type, () => readFileSync(path), FOR_AN_HOUR)
   }
-})
+}

@@ -16,9 +16,9 @@ export function validateRequests(app: FastifyInstance) {
     const { params } = request.routeOptions.schema ?? {}
     if (params) request.params = readObject(params as TObject, request.params)
   })
-  app.setValidatorCompiler<TObject>(({ schema, httpPart }) => {
-    const isRead = httpPart === 'params'
-    return (input) => ({ value: isRead ? input : readObject(schema, input) })
+  // The path parameters are checked a second time here. They are ids, which stay as they are.
+  app.setValidatorCompiler<TObject>(({ schema }) => {
+    return (input) => ({ value: readObject(schema, input) })
   })
 }
 

@@ -1,4 +1,4 @@
-import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from '../../version.js'
 import { onAnswered } from './log.js'
@@ -22,7 +22,7 @@ interface Options {
  * event-loop delay), the requests by route and outcome, the statements of the database pool, and
  * `metrics`. The route needs no session.
  */
-export default fp<Options>(async (app, { readQueries, metrics }) => {
+export function addMetrics(app: FastifyInstance, { readQueries, metrics }: Options) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -84,4 +84,4 @@ export default fp<Options>(async (app, { readQueries, metrics }) => {
     reply.type(registry.contentType)
     return registry.metrics()
   })
-})
+}
