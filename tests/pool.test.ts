@@ -60,6 +60,25 @@ const failure = (statement: PromiseLike<unknown>): Promise<string> =>
     ({ message }) => message,
   )
 
+// This test counts the connections of the process, so it comes before all others.
+it('closes the connections of statements that are answered while it ends', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { database, direct, open } = await setUp(onTestFinished)
+  const count = () =>
+    process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length
+  const before = count()
+  const sql = open(3, database.href)
+  await openConnections(sql, direct, 3)
+  expect(count()).toBe(before + 3)
+  const answers = [1, 2, 3].map(() => failure(sql`select pg_sleep(0.3)`))
+  await expect.poll(() => sql.usage().running, { interval: 5 }).toBe(3)
+  await sql.end()
+  expect(await Promise.all(answers)).toEqual(Array(3).fill('it did not fail'))
+  await expect.poll(count).toBe(before)
+})
+
 it.concurrent('inserts fragments into a statement, and sends it once however often it is awaited', async ({
   expect,
   onTestFinished,
@@ -481,21 +500,4 @@ it.concurrent('when it ends, also closes the connection of a statement that is a
   expect(await slow).toBe('it did not fail')
   expect(await unsent).toContain(NOT_SENT)
   await expect.poll(sessions).toHaveLength(0)
-})
-
-// This test counts the connections of the process, so no other test runs meanwhile.
-it('closes the connections of statements that are answered while it ends', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const { database, open } = await setUp(onTestFinished)
-  const count = () =>
-    process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length
-  const before = count()
-  const sql = open(3, database.href)
-  const answers = [1, 2, 3].map(() => failure(sql`select pg_sleep(0.5)`))
-  await expect.poll(count, { interval: 5 }).toBe(before + 3)
-  await sql.end()
-  expect(await Promise.all(answers)).toEqual(Array(3).fill('it did not fail'))
-  await expect.poll(count).toBe(before)
 })

@@ -30,8 +30,8 @@ const columns = (sql: Sql) => sql`
  * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most one row
  * more than it returns, wherever the page begins. The statement compares and sorts by the columns (filter,
  * time, id) together, which only that index can serve. With a separate condition for the filter, PostgreSQL
- * would avoid the index for frequent values. With two filters, one index is used, and the other condition is
- * checked row by row.
+ * would avoid the index for frequent values. `idUsuario` together with `entidad` uses one index, and the
+ * other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro

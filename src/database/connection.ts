@@ -36,7 +36,7 @@ export function openDriver(
   { connection, ...further }: DriverOptions,
 ) {
   let sockets: Socket[] = []
-  let isCut = false
+  let isClosed = false
 
   function openSocket() {
     // postgres.js compares `host` with the server's certificate.
@@ -50,10 +50,16 @@ export function openDriver(
     })
     // postgres.js listens for errors as soon as this function has returned.
     queueMicrotask(() => {
-      if (isCut) socket.destroy(new Error('the connection was cut'))
+      if (isClosed) socket.destroy(new Error('the connection was cut'))
       else socket.connect(host.port, host.host)
     })
     return socket
+  }
+
+  /** Closes all connections. No connection can be opened afterwards. */
+  function close() {
+    isClosed = true
+    for (const socket of sockets) socket.destroy()
   }
 
   const options: DriverOptions = {
@@ -85,19 +91,18 @@ export function openDriver(
      * instance. The driver then calls `resolve` or `reject` of the query.
      */
     send: handler,
+    close,
     /**
-     * Closes all connections at once, with a reset, which drops the bytes that were not sent yet. So a
-     * statement that was reported as failed cannot reach the server later. No connection can be opened
-     * afterwards.
+     * Closes all connections with a reset, which drops the bytes that were not sent yet. So a statement that
+     * was reported as failed cannot reach the server later.
      */
     cut() {
-      isCut = true
       for (const socket of sockets) {
         // Node cannot reset a connection that is being ended, and would never close it.
         if (!socket.writableEnded) socket.resetAndDestroy()
-        // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
-        socket.destroy()
       }
+      // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
+      close()
     },
   }
 }

@@ -187,7 +187,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
   function replace(used: Driver) {
     if (used !== driver || isEnded) return
     driver = open()
-    void used.sql.end({ timeout: END_TIMEOUT }).then(used.cut)
+    void used.sql.end({ timeout: END_TIMEOUT }).then(used.close)
   }
 
   /** Returns the error for a statement that could not be sent. */
@@ -207,7 +207,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     async end() {
       isEnded = true
       await driver.sql.end({ timeout: 1 })
-      driver.cut()
+      driver.close()
     },
   })
 }

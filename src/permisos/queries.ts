@@ -15,8 +15,8 @@ import type {
  * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
  *
  * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
- * (sql/migrations/0004_versiones.sql). The ids of the page come from the index alone. Only the records
- * of the page are joined.
+ * (sql/migrations/0004_versiones.sql). The ids of the page come from the index alone, which is read up to
+ * the page. Only the records of the page are joined. page.ts says why `limit` and `offset` are subqueries.
  */
 export async function listPermisos(sql: Sql, page = 1) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`

@@ -11,8 +11,8 @@ import {
 } from './measure.js'
 import type { Server } from './processes.js'
 
-/** How many connections send requests. BENCH_CONNECTIONS sets another number. */
-export const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 50)
+/** How many connections send requests. BENCH_CONNECTIONS sets another number, of at least 4. */
+export const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS || 50)
 const ROUNDS = 5
 
 /** One value for the service, and the corresponding value for the reference. */

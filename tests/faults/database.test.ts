@@ -134,11 +134,11 @@ const isBusy = ({ answer: { status, body } }: Result) => isDeepStrictEqual({ sta
 
 /**
  * Expects that each call was answered in time, with a success or with the endpoint's answer
- * `unexpected` (endpoints.ts). While all connections are occupied by statements without an answer, the
- * service is also busy.
+ * `unexpected` (endpoints.ts). With `mayBeBusy`, because all connections may be occupied by statements that
+ * get no answer, the service may also be busy.
  */
-function expectContract(results: Result[]) {
-  const failed = results.filter((result) => !isDone(result) && !isBusy(result))
+function expectContract(results: Result[], mayBeBusy = false) {
+  const failed = results.filter((result) => !isDone(result) && !(mayBeBusy && isBusy(result)))
   expect(failed.map(({ name, answer }) => ({ name, ...answer }))).toEqual(
     failed.map(({ name, failure }) => ({ name, ...failure })),
   )
@@ -173,7 +173,7 @@ function callEndpoint(name: EndpointName) {
 }
 
 /** Calls the LIGHT endpoints from 16 loops while `meanwhile` runs; returns all results. */
-async function underLoad(meanwhile: () => Promise<unknown>) {
+async function underLoad(meanwhile: () => Promise<unknown>, mayBeBusy = false) {
   const results: Result[] = []
   let isOver = false
   const loops = Array.from({ length: 16 }, async (_, loop) => {
@@ -188,7 +188,7 @@ async function underLoad(meanwhile: () => Promise<unknown>) {
     isOver = true
   })
   await Promise.all(loops)
-  expectContract(results)
+  expectContract(results, mayBeBusy)
   return results
 }
 
@@ -251,7 +251,7 @@ describe('/health/ready answers 503 and the service serves again afterwards, whe
         unready.push(await service.call('GET', '/health/ready'))
         expect(await service.call('GET', '/health/live')).toEqual(READY)
       }
-    }).finally(end)
+    }, true).finally(end)
     expect(results.every(isDone)).toBe(false)
     // A connection that was still open may have answered the first of the six requests.
     expect(unready.slice(1)).toEqual(Array(5).fill(NOT_READY))
