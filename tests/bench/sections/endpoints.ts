@@ -129,9 +129,8 @@ async function measure(
   assert(first)
 
   if (plainEnv.RULES) await checkRules(servers, urls, connections, first)
-  // The requests are sorted by their turn, so this is the second request of the first connection. Most
-  // reads have one request for each connection.
-  const second = requests[CONNECTIONS]
+  // The requests are sorted by their turn, so this is the second request of the first connection.
+  const second = endpoint.body && requests[CONNECTIONS]
   await checkAnswers(servers, urls, first, second)
   // With AUTHORIZATION=client the service refuses nobody who has a session.
   if (endpoint.env?.AUTHORIZATION !== 'client') {
