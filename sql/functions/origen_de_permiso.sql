@@ -22,7 +22,8 @@ declare
   -- The profile that the user has, and the module that bears the name, after the rows so far.
   v_perfil integer;
   v_modulo integer;
-  -- The profiles that are an administrator's, and those with the flag as `profile.module`.
+  -- The administrator profiles; and the records that have the flag, each as the text `id of the
+  -- profile.id of the module`, such as '7.16'.
   v_administradores integer[] := '{}';
   v_con_permiso text[] := '{}';
   -- The row by which each profile that holds the permission got it, by the id of the profile.

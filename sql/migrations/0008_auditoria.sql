@@ -407,7 +407,8 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function audit_truncated();
 
 -- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them, which the
--- trigger recognises in the call stack. The owner of the table could remove this trigger.
+-- trigger recognises in the call stack. What surrounds its name there depends on the language of the
+-- server's messages. The owner of the table could remove this trigger.
 create function protect_auditoria() returns trigger
 language plpgsql
 as $$
@@ -415,7 +416,7 @@ declare
   v_stack text;
 begin
   get diagnostics v_stack = pg_context;
-  if tg_op = 'DELETE' and v_stack like '% delete_auditoria(timestamp with time zone) %' then
+  if tg_op = 'DELETE' and v_stack like '%delete_auditoria(timestamp with time zone)%' then
     return null;
   end if;
   raise insufficient_privilege using

@@ -1,7 +1,7 @@
 import type { Permission, Sesion } from './schemas.js'
 
 /**
- * The caller of a request, and what each write passes to the database about the caller. In the
+ * Who has sent a request. Each write passes this to the database as `p_actor`. In the
  * database, begin_write locks the caller's row and checks again whether the caller may write
  * (sql/functions/begin_write.sql).
  *

@@ -22,7 +22,7 @@ const MAX_IN_FLIGHT = 2
 export type Access =
   /** The route needs no session. */
   | 'public'
-  /** Any session. The rules of begin_write do not apply, so such a route may write only the caller. */
+  /** Any session. The four rules in README.md do not limit its writes: it may write only the caller's own user. */
   | 'session'
   /** A session of an administrator's profile. */
   | 'administrador'

@@ -9,7 +9,7 @@ export function Named<T extends TProperties>(title: string, description: string,
 export const Nullable = <T>(type: string, options: SchemaOptions) =>
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options })
 
-/** Returns the schema of the field `success`: whether the request was carried out. */
+/** The schema of the field `success`, which is true in every success. */
 export const Done = Type.Literal(true, { description: 'Si la petición se ha cumplido' })
 
 /** Returns the schema of an answer `{ success: true, data }`. */

@@ -22,8 +22,9 @@ export function successFailure(status: number, ...texts: string[]): FailureAnswe
 }
 
 /**
- * The kinds of failure, with the answer of a route that declares no other answer. For a field that
- * violates a constraint, the kind is `invalid` if the contract has a text for it, and else `malformed`.
+ * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is input
+ * for which the route or the field has a text of its own. `malformed` has the constraint's text, which names
+ * the field.
  */
 export const USUAL = {
   invalid: statusFailure(400),
