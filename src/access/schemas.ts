@@ -21,16 +21,12 @@ const fitsBcrypt: Constraint = {
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
 
 /** A password in a request. Only its hash is stored. */
-export const Password = field<string>(
-  {
-    type: 'string',
-    format: 'password',
-    minLength: 1,
-    description: 'Contraseña, de 72 bytes como mucho; se guarda su hash',
-    examples: ['una clave larga'],
-  },
-  PASSWORD_CONSTRAINTS,
-)
+export const Password = field<string>(PASSWORD_CONSTRAINTS, {
+  format: 'password',
+  minLength: 1,
+  description: 'Contraseña, de 72 bytes como mucho; se guarda su hash',
+  examples: ['una clave larga'],
+})
 
 /** The payload of the token (contract, section 5). */
 export const Token = Type.Object({

@@ -52,8 +52,9 @@ function Choice<T extends string>(values: readonly T[], description: string) {
     name: 'choice',
     isSatisfied: (value) => values.includes(value as T),
     message: `El campo %s debe ser uno de estos: ${values.join(', ')}`,
+    schema: { type: 'string', enum: values },
   }
-  return field<T>({ type: 'string', enum: values, description }, [requiredAndNotEmpty, isOneOf])
+  return field<T>([requiredAndNotEmpty, isOneOf], { description })
 }
 
 /** A date, or a date and a time. Without an offset from UTC it is in UTC. */
@@ -73,38 +74,34 @@ const isMoment: Constraint = {
   name: 'moment',
   isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
   message: 'El campo %s debe ser una fecha ISO 8601',
+  schema: { format: 'date-time' },
 }
 
 /** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */
 const Moment = (description: string) =>
-  field(
-    { type: 'string', format: 'date-time', description },
-    [requiredAndNotEmpty, isText, isMoment],
-    { decode: toMilliseconds },
-  )
+  field([requiredAndNotEmpty, isText, isMoment], { decode: toMilliseconds, description })
 
 /** The id of a row, which may be greater than the ids of other tables. */
-const IdDeFila = field(
-  { type: 'integer', minimum: 1, description: 'Las filas anteriores a esta' },
-  [requiredAndNotEmpty, isId],
-  { decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER) },
-)
+const IdDeFila = field([requiredAndNotEmpty, isId], {
+  decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
+  description: 'Las filas anteriores a esta',
+})
 
 const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as const
 const FLAGS: Accion[] = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
 export const Filtro = Type.Object({
   antes: Type.Optional(IdDeFila),
-  idUsuario: Type.Optional(Id({}, 'Los cambios que hizo este usuario')),
+  idUsuario: Type.Optional(Id('Los cambios que hizo este usuario')),
   entidad: Type.Optional(Choice(ENTIDADES, 'Los cambios de esta clase de registro')),
-  id: Type.Optional(Id({}, 'Los cambios del registro con este id. Necesita entidad')),
+  id: Type.Optional(Id('Los cambios del registro con este id. Necesita entidad')),
   desde: Type.Optional(Moment('Los cambios desde este momento, incluido')),
   hasta: Type.Optional(Moment('Los cambios hasta este momento, sin incluirlo')),
 })
 export type Filtro = Static<typeof Filtro>
 
 export const Pregunta = Type.Object({
-  idUsuario: Id({}, 'Id del usuario, aunque ya no exista'),
+  idUsuario: Id('Id del usuario, aunque ya no exista'),
   modulo: Text({ description: 'Nombre del módulo, aunque ya no exista' }),
   accion: Choice(FLAGS, 'La acción permitida'),
 })

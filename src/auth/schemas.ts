@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type SchemaOptions, type Static, Type } from '@sinclair/typebox'
 import { Password } from '../access/schemas.js'
 import { Done, Named, Nullable } from '../http/answers/envelopes.js'
 import { isText, requiredAndNotEmpty } from '../http/input/constraints.js'
@@ -8,10 +8,12 @@ export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
 
 // The captcha is checked first (contract, section 4.1). So the name and the password have no
 // constraints here, and the handler gets an empty text for one that is missing or is not text.
-function credencial(wire: object) {
-  const decode = (value: unknown) => (typeof value === 'string' ? value : '')
-  return field({ type: 'string', ...wire }, [], { decode })
-}
+const credencial = (keywords: SchemaOptions) =>
+  field([], {
+    decode: (value) => (typeof value === 'string' ? value : ''),
+    type: 'string',
+    ...keywords,
+  })
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
   strNombreUsuario: credencial({
@@ -37,15 +39,11 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
 })
 
 export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual y la nueva', {
-  strPwd: field<string>(
-    {
-      type: 'string',
-      format: 'password',
-      minLength: 1,
-      description: 'La contraseña actual',
-    },
-    [requiredAndNotEmpty, isText],
-  ),
+  strPwd: field<string>([requiredAndNotEmpty, isText], {
+    format: 'password',
+    minLength: 1,
+    description: 'La contraseña actual',
+  }),
   strPwdNueva: Password,
 })
 

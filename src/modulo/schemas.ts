@@ -5,7 +5,6 @@ import {
   hasAtMost,
   isStorable,
   isText,
-  required,
   requiredAndNotBlank,
 } from '../http/input/constraints.js'
 import { field, PageNumber, PathId, Search } from '../http/input/fields.js'
@@ -31,10 +30,10 @@ const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 /** The longest name of a module, in characters. */
 const MAX_NOMBRE = 255
 
-/** A falsy value, such as 0 or false, counts as missing (contract, section 7). */
-const truthy: Constraint = {
-  ...required,
-  isSatisfied: (value) => Boolean(value),
+/** A falsy value, such as 0 or false, counts as missing, too (contract, section 7). */
+const requiredAndTruthy: Constraint = {
+  ...requiredAndNotBlank,
+  isSatisfied: (value) => Boolean(value) && requiredAndNotBlank.isSatisfied(value),
 }
 
 /**
@@ -50,24 +49,16 @@ const hasAtMostInUpperCase: Constraint = {
 }
 
 /** The name of a module. Handlers get it in upper case, as it is stored. */
-const NombreDeModulo = field(
-  {
-    type: 'string',
-    minLength: 1,
-    maxLength: MAX_NOMBRE,
-    description: 'Nombre del módulo, único; se guarda en mayúsculas',
-    examples: ['INVENTARIO'],
+const NombreDeModulo = field([requiredAndTruthy, isText, isStorable, hasAtMostInUpperCase], {
+  messages: {
+    missing: OBLIGATORIO,
+    characters: OBLIGATORIO,
+    length: 'El campo strNombreModulo no puede superar los 255 caracteres',
   },
-  [truthy, requiredAndNotBlank, isText, isStorable, hasAtMostInUpperCase],
-  {
-    messages: {
-      missing: OBLIGATORIO,
-      characters: OBLIGATORIO,
-      length: 'El campo strNombreModulo no puede superar los 255 caracteres',
-    },
-    decode: (value: string) => value.toUpperCase(),
-  },
-)
+  decode: (value: string) => value.toUpperCase(),
+  description: 'Nombre del módulo, único; se guarda en mayúsculas',
+  examples: ['INVENTARIO'],
+})
 
 export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
   strNombreModulo: NombreDeModulo,

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Done, Named } from '../http/answers/envelopes.js'
-import { type Constraint, isBoolean, required } from '../http/input/constraints.js'
+import { type Constraint, isBoolean, isText, required } from '../http/input/constraints.js'
 import { field, Id, List, Omissible, PathId } from '../http/input/fields.js'
 
 const PERFIL_REQUERIDO = 'ID de perfil requerido'
@@ -52,13 +52,13 @@ const isFlag: Constraint = {
 }
 
 /** Returns the schema of a flag in a request. */
-function sentFlag(description: string) {
-  const wire = {
-    type: 'boolean',
-    description: `${description}. Si falta: false`,
-  }
-  return Omissible(field(wire, [required, isFlag], { decode: (value) => value === true }))
-}
+const sentFlag = (description: string) =>
+  Omissible(
+    field([required, isFlag], {
+      decode: (value) => value === true,
+      description: `${description}. Si falta: false`,
+    }),
+  )
 
 /** A permission record (contract, section 2.4). */
 export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un módulo', {
@@ -121,15 +121,15 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
-  idPerfil: Id(obligatorio, ID_PERFIL.description),
-  idModulo: Id(obligatorio, ID_MODULO.description),
+  idPerfil: Id(ID_PERFIL.description, obligatorio),
+  idModulo: Id(ID_MODULO.description, obligatorio),
   ...flags(sentFlag),
 })
 export type PermisoEnviado = Static<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
 export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
-  idModulo: Id({}, ID_MODULO.description),
+  idModulo: Id(ID_MODULO.description),
   ...flags(sentFlag),
 })
 export type Entrada = Static<typeof Entrada>
@@ -143,10 +143,10 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
 export const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
-  idPerfil: Id(
-    { missing: PERFIL_REQUERIDO, number: PERFIL_REQUERIDO },
-    'Id del perfil cuyos permisos se sustituyen',
-  ),
+  idPerfil: Id('Id del perfil cuyos permisos se sustituyen', {
+    missing: PERFIL_REQUERIDO,
+    number: PERFIL_REQUERIDO,
+  }),
   permisos: Omissible({
     ...List(Entrada, MAX_ENTRADAS),
     description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
@@ -155,9 +155,9 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
 
 export const MatrizHeaders = Type.Object({
   'if-match': Type.Optional(
-    field<string>({ type: 'string', description: 'El ETag de los permisos que se sustituyen' }, [
-      required,
-    ]),
+    field<string>([required, isText], {
+      description: 'El ETag de los permisos que se sustituyen',
+    }),
   ),
 })
 

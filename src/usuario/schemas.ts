@@ -5,9 +5,9 @@ import {
   type Constraint,
   isEmail,
   isText,
+  isVisible,
   required,
   requiredAndNotEmpty,
-  textConstraints,
 } from '../http/input/constraints.js'
 import {
   Bool,
@@ -40,15 +40,7 @@ const CELULAR = {
 }
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
-export const Email = field<string>(
-  {
-    type: 'string',
-    format: 'email',
-    maxLength: 255,
-    ...CORREO,
-  },
-  [...textConstraints(255), isEmail],
-)
+export const Email = Text({ further: [isEmail], ...CORREO })
 
 /** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
@@ -88,20 +80,16 @@ export type UsuarioVisto = Static<typeof UsuarioVisto>
 export const UsuarioFiltro = Type.Object({
   page: PageNumber,
   search: Search,
-  idPerfil: Type.Optional(Id({}, 'Id del perfil')),
+  idPerfil: Type.Optional(Id('Id del perfil')),
   estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
 export type UsuarioFiltro = Static<typeof UsuarioFiltro>
 
 /** The password in an update. The empty text means the same as a missing field. */
-const PasswordNuevo = field<string>(
-  {
-    type: 'string',
-    format: 'password',
-    description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
-  },
-  PASSWORD_CONSTRAINTS,
-)
+const PasswordNuevo = field<string>(PASSWORD_CONSTRAINTS, {
+  format: 'password',
+  description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
+})
 
 /**
  * The part of a data URI before the data. The image SDK recognises a data URI by the first 120
@@ -126,14 +114,10 @@ const isWholeImage: Constraint = {
 }
 
 /** An image as a complete base64 data URI. The empty text means the same as a missing field. */
-const Imagen = field<string>(
-  {
-    type: 'string',
-    description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
-    examples: ['data:image/png;base64,iVBORw0KGgo='],
-  },
-  [requiredAndNotEmpty, isText, isDataImage, isWholeImage],
-)
+const Imagen = field<string>([requiredAndNotEmpty, isText, isDataImage, isWholeImage], {
+  description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
+  examples: ['data:image/png;base64,iVBORw0KGgo='],
+})
 
 /**
  * Returns whether the text is base64. The text may have line feeds (`\n`), and the padding may be
@@ -142,8 +126,8 @@ const Imagen = field<string>(
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
-  strNombreUsuario: Text({ visible: true, ...NOMBRE }),
-  idPerfil: Id({}, ID_PERFIL.description),
+  strNombreUsuario: Text({ further: [isVisible], ...NOMBRE }),
+  idPerfil: Id(ID_PERFIL.description),
   strPwd: Password,
   strCorreo: Email,
   strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
@@ -156,8 +140,8 @@ export const UsuarioEditado = Named(
   'UsuarioEditado',
   'Los datos que sustituyen a los del usuario',
   {
-    strNombreUsuario: Text({ visible: true, ...NOMBRE }),
-    idPerfil: Id({}, ID_PERFIL.description),
+    strNombreUsuario: Text({ further: [isVisible], ...NOMBRE }),
+    idPerfil: Id(ID_PERFIL.description),
     strCorreo: Email,
     strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
     idEstadoUsuario: Bool(ACTIVO),

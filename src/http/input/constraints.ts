@@ -1,3 +1,4 @@
+import type { SchemaOptions } from '@sinclair/typebox'
 import * as texts from '../../texts.js'
 
 /**
@@ -9,6 +10,8 @@ export interface Constraint {
   readonly name: string
   /** The message for the client, with `%s` in the place of the field's name. */
   readonly message: string
+  /** What the OpenAPI document says of the constraint, as keywords of JSON Schema. */
+  readonly schema?: SchemaOptions
   /** Returns whether `value` satisfies the constraint, given that it satisfies all earlier ones. */
   isSatisfied(value: unknown): boolean
 }
@@ -29,6 +32,7 @@ export const requiredAndNotEmpty = isNoneOf(undefined, null, '')
 /** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
+  schema: { minLength: 1 },
   isSatisfied: (value) => {
     const trimmed = typeof value === 'string' ? value.trim() : value
     return requiredAndNotEmpty.isSatisfied(trimmed)
@@ -38,18 +42,21 @@ export const requiredAndNotBlank: Constraint = {
 export const isBoolean: Constraint = {
   name: 'boolean',
   message: 'El campo %s debe ser booleano',
+  schema: { type: 'boolean' },
   isSatisfied: (value) => typeof value === 'boolean',
 }
 
 export const isText: Constraint = {
   name: 'text',
   message: 'El campo %s debe ser texto',
+  schema: { type: 'string' },
   isSatisfied: (value) => typeof value === 'string',
 }
 
 export const isList: Constraint = {
   name: 'list',
   message: 'El campo %s debe ser una lista',
+  schema: { type: 'array' },
   isSatisfied: Array.isArray,
 }
 
@@ -57,6 +64,7 @@ export const isList: Constraint = {
 export const isId: Constraint = {
   name: 'number',
   message: 'El campo %s debe ser un número entero distinto de 0',
+  schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => Boolean(wholeNumber(value)),
 }
 
@@ -64,12 +72,14 @@ export const isId: Constraint = {
 export const isPage: Constraint = {
   name: 'page',
   message: 'El campo %s debe ser un entero mayor o igual a 1',
+  schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
 export const isTrueOrFalse: Constraint = {
   name: 'choice',
   message: 'El campo %s debe ser true o false',
+  schema: { type: 'string', enum: ['true', 'false'] },
   isSatisfied: (value) => value === 'true' || value === 'false',
 }
 
@@ -90,6 +100,7 @@ export const isVisible: Constraint = {
 export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
   message: `El campo %s no puede superar los ${max} caracteres`,
+  schema: { maxLength: max },
   isSatisfied: (text: string) => texts.hasAtMost(max, text),
 })
 
@@ -97,16 +108,9 @@ export const hasAtMost = (max: number): Constraint => ({
 export const isEmail: Constraint = {
   name: 'email',
   message: 'El campo %s debe ser un correo electrónico',
+  schema: { format: 'email' },
   isSatisfied: texts.isEmail,
 }
-
-/** Returns the constraints of a text that is stored and has at most `max` characters. */
-export const textConstraints = (max: number, presence = requiredAndNotBlank) => [
-  presence,
-  isText,
-  isStorable,
-  hasAtMost(max),
-]
 
 /**
  * Returns `value` itself if it is a whole number. If `value` is a text that JavaScript's `Number`

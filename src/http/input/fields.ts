@@ -7,29 +7,31 @@ import {
 } from '@sinclair/typebox'
 import {
   type Constraint,
+  hasAtMost,
   isBoolean,
   isId,
   isList,
   isPage,
+  isStorable,
+  isText,
   isTrueOrFalse,
-  isVisible,
   required,
   requiredAndNotBlank,
   requiredAndNotEmpty,
-  textConstraints,
 } from './constraints.js'
 
 /** The contract's texts for the constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-interface FieldOptions<T> {
+/** The further keywords of the field's JSON Schema, and what its constraints do not say. */
+interface FieldOptions<T> extends SchemaOptions {
   /** The texts that replace the constraints' own messages. */
   messages?: Messages
   /** Returns what the handler gets for a valid value. By default the handler gets the value itself. */
   decode?(value: unknown): T
 }
 
-interface Rules extends FieldOptions<unknown> {
+interface Rules extends Pick<FieldOptions<unknown>, 'messages' | 'decode'> {
   constraints: readonly Constraint[]
 }
 
@@ -38,14 +40,14 @@ const RULES = Symbol('rules')
 
 /**
  * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by `constraints`,
- * in their order; `wire`, a JSON Schema, only goes into the OpenAPI document.
+ * in their order. The JSON Schema is for the OpenAPI document only.
  */
 export function field<T>(
-  wire: object,
   constraints: readonly Constraint[],
-  options: FieldOptions<T> = {},
+  { messages, decode, ...keywords }: FieldOptions<T> = {},
 ) {
-  return Type.Unsafe<T>({ ...wire, [RULES]: { ...options, constraints } })
+  const schema = Object.assign({}, ...constraints.map(({ schema }) => schema), keywords)
+  return Type.Unsafe<T>({ ...schema, [RULES]: { constraints, messages, decode } })
 }
 
 /** Returns the rules of a schema that was made by `field`. */
@@ -65,67 +67,55 @@ function toId(value: unknown) {
  * Returns the schema of an id: a whole number other than 0, or the text of one. Handlers get a number
  * that fits an integer column.
  */
-export function Id(messages?: Messages, description = 'Id') {
-  const wire = {
-    type: 'integer',
-    minimum: 1,
+export const Id = (description: string, messages?: Messages) =>
+  field([requiredAndNotEmpty, isId], {
+    messages,
+    decode: toId,
     maximum: MAX_ID,
     description,
     // No row has this id, so an example that is sent as it is changes nothing.
     examples: [MAX_ID],
-  }
-  return field(wire, [requiredAndNotEmpty, isId], { messages, decode: toId })
-}
+  })
 
 /** Returns the schema of an id in the path. `message` is the text for all of its constraints. */
 export const PathId = (message: string, description: string) =>
-  Id({ missing: message, number: message }, description)
+  Id(description, { missing: message, number: message })
 
 /** Returns the schema of a list of objects. `maxItems` is for the document; the handler checks it. */
 export const List = <T extends TObject>(items: T, maxItems: number) =>
-  field<Static<T>[]>({ maxItems, type: 'array', items }, [required, isList])
+  field<Static<T>[]>([required, isList], { maxItems, items })
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, nullable: true })
 
 /** Returns the schema of a boolean. A text like 'true' and a number like 1 are not accepted. */
-export const Bool = (description?: string) =>
-  field<boolean>({ type: 'boolean', description }, [required, isBoolean])
+export const Bool = (description: string) => field<boolean>([required, isBoolean], { description })
 
-interface TextOptions extends SchemaOptions {
+interface TextOptions extends FieldOptions<string> {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
   /** What counts as missing. By default, so do an empty text and a text of only white space. */
   presence?: Constraint
-  /** Whether invisible characters and white space at either end are refused. */
-  visible?: boolean
-  messages?: Messages
+  /** The constraints that follow those of every text. */
+  further?: Constraint[]
 }
 
 /** Returns the schema of a text that is stored. */
 export function Text(options: TextOptions = {}) {
-  const { max = 255, presence = requiredAndNotBlank, visible, messages, ...documentation } = options
-  const wire = {
-    type: 'string',
-    minLength: presence === required ? 0 : 1,
-    maxLength: max,
-    ...documentation,
-  }
-  const constraints = textConstraints(max, presence)
-  if (visible) constraints.push(isVisible)
-  return field<string>(wire, constraints, { messages })
+  const { max = 255, presence = requiredAndNotBlank, further = [], ...rest } = options
+  return field<string>([presence, isText, isStorable, hasAtMost(max), ...further], rest)
 }
-
-const PAGE_WIRE = { type: 'integer', minimum: 1, default: 1, description: 'Página' }
 
 /**
  * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has MAX_ID
  * pages, so handlers get MAX_ID for every greater number.
  */
 export const PageNumber = Type.Optional(
-  field(PAGE_WIRE, [requiredAndNotEmpty, isPage], {
+  field([requiredAndNotEmpty, isPage], {
     decode: (value) => Math.min(Number(value), MAX_ID),
+    default: 1,
+    description: 'Página',
   }),
 )
 
@@ -138,8 +128,10 @@ export const Search = Type.Optional(
 )
 
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */
-export function QueryBoolean(description: string) {
-  const wire = { type: 'string', enum: ['true', 'false'], description }
-  const decode = (value: unknown) => value === 'true'
-  return Type.Optional(field(wire, [requiredAndNotEmpty, isTrueOrFalse], { decode }))
-}
+export const QueryBoolean = (description: string) =>
+  Type.Optional(
+    field([requiredAndNotEmpty, isTrueOrFalse], {
+      decode: (value) => value === 'true',
+      description,
+    }),
+  )
