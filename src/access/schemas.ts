@@ -1,11 +1,10 @@
-import { type Static, Type } from '@sinclair/typebox'
 import {
   type Constraint,
   isStorable,
   isText,
   requiredAndNotEmpty,
 } from '../http/input/constraints.js'
-import { field, MAX_ID } from '../http/input/fields.js'
+import { field } from '../http/input/fields.js'
 import { MAX_PASSWORD_BYTES } from '../texts.js'
 
 const fitsBcrypt: Constraint = {
@@ -29,14 +28,13 @@ export const Password = field<string>(PASSWORD_CONSTRAINTS, {
 })
 
 /** The payload of the token (contract, section 5). */
-export const Token = Type.Object({
-  id: Type.Integer({ minimum: 1, maximum: MAX_ID }),
-  idPerfil: Type.Integer(),
-  nombre: Type.String(),
+export interface Token {
+  id: number
+  idPerfil: number
+  nombre: string
   /** The user's `versionSesion` when the token was issued. If it is missing, it was 0. */
-  ver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ID })),
-})
-export type Token = Static<typeof Token>
+  ver?: number
+}
 
 /**
  * The names of the system modules. The permissions for them decide who may use which endpoint.
