@@ -153,17 +153,14 @@ function isProxyRange(item: string) {
   return isComplete && Boolean(compile(item))
 }
 
-/**
- * Returns the Cloudinary account that the text contains. `uploadPrefix` is the address of Cloudinary's
- * API. It is null if the text has none.
- */
+/** Returns the Cloudinary account that the text contains, as options of Cloudinary's SDK. */
 function parseCloudinaryUrl(text: string) {
   // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
   assert(/^cloudinary:\/\/[^:@]+:[^:@]+@[^/?]/.test(text))
   const { hostname, username, password, searchParams } = new URL(text)
-  const uploadPrefix = searchParams.get('upload_prefix')
-  assert(uploadPrefix === null || isWebAddress(uploadPrefix))
-  return { cloudName: hostname, apiKey: username, apiSecret: password, uploadPrefix }
+  const prefix = searchParams.get('upload_prefix')
+  assert(prefix === null || isWebAddress(prefix))
+  return { cloud_name: hostname, api_key: username, api_secret: password, upload_prefix: prefix }
 }
 
 /**

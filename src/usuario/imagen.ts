@@ -34,37 +34,32 @@ const TRANSFORMATION = {
   quality: 'auto',
 }
 
-/** Loads the image SDK. Most processes never need it, so it is loaded at the first call. */
-const loadSdk = async () => (await import('cloudinary')).v2
+type Uploader = typeof import('cloudinary').v2.uploader
 
 /** Returns the image host of a Cloudinary account (contract, sections 4.16 and 4.17). */
 export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
-  const options = {
-    cloud_name: account.cloudName,
-    api_key: account.apiKey,
-    api_secret: account.apiSecret,
-    ...(account.uploadPrefix && { upload_prefix: account.uploadPrefix }),
-  }
   // The SDK chooses between http and https by CLOUDINARY_URL in the environment and ignores `upload_prefix`.
   // The agent overrides this choice, so the agent is chosen here.
-  const isPlainHttp = account.uploadPrefix?.startsWith('http:')
+  const isPlainHttp = account.upload_prefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
   /**
-   * Calls the SDK and throws a HostError if the call fails or exceeds TIMEOUT. The SDK's own time
-   * limit does not suffice, because it starts again with every byte.
+   * Calls the SDK. Throws an error that can be logged if the call fails or exceeds TIMEOUT. The SDK's own
+   * time limit does not suffice, because it starts again with every byte.
    */
-  async function call<T>(request: (agent: http.Agent) => Promise<T>): Promise<T> {
+  async function call<T>(request: (uploader: Uploader, options: object) => Promise<T>) {
+    // Most processes never need the SDK, so it is loaded at the first call.
+    const { v2: cloudinary } = await import('cloudinary')
     const agent = new Agent()
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<never>((_, reject) => {
-      const tooLate = new HostError('took too long')
+      const tooLate = new Error('took too long')
       timer = setTimeout(() => reject(tooLate), TIMEOUT)
     })
     try {
-      return await Promise.race([request(agent), timeout])
+      return await Promise.race([request(cloudinary.uploader, { ...account, agent }), timeout])
     } catch (error) {
-      throw hostError(error)
+      throw hostError(error as Rejection)
     } finally {
       clearTimeout(timer)
       agent.destroy()
@@ -73,65 +68,32 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
 
   async function remove(publicId: string, log: FastifyBaseLogger) {
     try {
-      await call(async (agent) => {
-        const cloudinary = await loadSdk()
-        const destroyOptions = { ...options, agent, resource_type: 'image' }
-        return cloudinary.uploader.destroy(publicId, destroyOptions)
-      })
+      await call((uploader, options) => uploader.destroy(publicId, options))
       log.info({ publicId }, 'image removed')
     } catch (error) {
       log.warn({ err: error, publicId }, 'image not removed')
     }
   }
 
-  /**
-   * Uploads the image to the host's folder FOLDER, where it gets the name `name`. Throws a
-   * HostError if this fails.
-   */
-  async function uploadAs(dataUri: string, name: string): Promise<ImagenAlojada> {
-    const answer = await call(async (agent) => {
-      const cloudinary = await loadSdk()
-      return cloudinary.uploader.upload(dataUri, {
-        ...options,
-        agent: agent as https.Agent,
-        folder: FOLDER,
-        public_id: name,
-        transformation: TRANSFORMATION,
-      })
-    })
-    const { secure_url: url, public_id: publicId } = answer
-    const isComplete = typeof url === 'string' && typeof publicId === 'string'
-    if (!isComplete) throw new HostError('the answer names no image')
-    return { publicId, url }
-  }
-
   async function upload(dataUri: string, log: FastifyBaseLogger) {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
     // to the upload never arrives.
     const name = randomUUID()
+    const publicId = `${FOLDER}/${name}`
+    const placement = { folder: FOLDER, public_id: name, transformation: TRANSFORMATION }
     try {
-      return await uploadAs(dataUri, name)
+      return await call(async (uploader, options) => {
+        const { secure_url: url } = await uploader.upload(dataUri, { ...options, ...placement })
+        if (typeof url !== 'string') throw new Error('the answer has no address')
+        return { publicId, url }
+      })
     } catch (cause) {
-      const isRefusal = cause instanceof HostError && cause.isRefusal
-      if (!isRefusal) void remove(`${FOLDER}/${name}`, log)
+      void remove(publicId, log)
       throw new Failure('upload', undefined, { cause })
     }
   }
 
   return { upload, remove }
-}
-
-/**
- * An error of the image host. `isRefusal` is true if the host has refused the request with a status
- * from 400 to 499: then it has stored nothing.
- */
-class HostError extends Error {
-  constructor(
-    message: string,
-    readonly isRefusal = false,
-  ) {
-    super(`image host: ${message}`)
-  }
 }
 
 /** What the SDK rejects with. If the connection has failed, it has only `error`. */
@@ -142,18 +104,15 @@ interface Rejection {
 }
 
 /**
- * Returns a HostError for an error or a Rejection of the SDK. The SDK's objects contain the whole
+ * Returns an error for an error or a Rejection of the SDK. The SDK's objects contain the whole
  * request, so only the message and the status are taken from them.
  */
-function hostError(error: unknown): HostError {
-  if (error instanceof HostError) return error
-  const { message, http_code: status, error: cause } = (error ?? {}) as Rejection
-  const description = String(message ?? cause?.code ?? cause?.message)
+function hostError(rejection: Rejection) {
+  const { message, http_code: status, error } = rejection
+  const description = String(message ?? error?.code ?? error?.message)
   // The host's message may quote the image, which must not reach a log.
   const text = description.replace(/data:\S*/g, 'data:…').slice(0, 200)
-  if (typeof status !== 'number') return new HostError(text)
-  const isRefusal = status >= 400 && status < 500
-  return new HostError(`${text} (${status})`, isRefusal)
+  return new Error(`image host: ${text}${status ? ` (${status})` : ''}`)
 }
 
 /**
