@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
-import { type Passwords, startPasswords } from './access/password.js'
+import { startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
 import { addTokens } from './access/token.js'
 import auditoriaRoutes from './auditoria/routes.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
-import { openPool, type Pool } from './database/pool.js'
+import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
 import { answerOddRequests, refuseConnection, routeWithoutPath } from './http/answers/unreadable.js'
@@ -25,13 +25,6 @@ import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
 import { imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    sql: Pool
-    passwords: Passwords
-  }
-}
 
 /** The largest head of a request, which is its request line and its headers, in bytes. */
 const MAX_HEADER = 16_384
@@ -50,8 +43,8 @@ const ABOUT = {
 }
 
 /**
- * Returns the whole service, which does not listen yet. When it is closed, it closes the pool and ends
- * the threads that hash passwords. The log lines are written to `logStream`, by default to the standard
+ * Returns the whole service, which does not listen yet, with its pool and its threads that hash passwords.
+ * When the service is closed, it ends both. The log lines are written to `logStream`, by default to the standard
  * output.
  *
  * pipelining.ts counts the requests of each connection before Fastify gets them. Then a request under
@@ -115,14 +108,12 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     },
   })
 
-  const sql = openPool(config, app.log)
+  const pool = openPool(config, app.log)
   const passwords = startPasswords()
 
   app.addHook('onClose', async () => {
-    await Promise.all([sql.end(), passwords.close()])
+    await Promise.all([pool.end(), passwords.close()])
   })
-  app.decorate('sql', sql)
-  app.decorate('passwords', passwords)
 
   keepIdleConnections(app)
   validateRequests(app)
@@ -132,7 +123,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     // The metrics library is loaded only when it is used.
     const { addMetrics } = await import('./http/observation/metrics.js')
     addMetrics(app, {
-      readQueries: sql.usage,
+      readQueries: pool.usage,
       metrics: [
         {
           name: 'llavero_password_hashes_waiting',
@@ -153,16 +144,16 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   if (config.DOCS === 'true') await serveDocs(app, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',
-    queryDatabase: () => sql`select require_primary()`,
+    queryDatabase: () => pool`select require_primary()`,
   })
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     await limitLoad(api)
-    guardRoutes(api, verifyToken, sql, config)
+    guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
-    api.register(authRoutes, { prefix: '/api/auth', sql, passwords, config })
+    api.register(authRoutes, { prefix: '/api/auth', pool, passwords, config })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',
       passwords,
@@ -171,9 +162,9 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
-    api.register(permisosRoutes, { prefix: '/api/permisos', sql })
+    api.register(permisosRoutes, { prefix: '/api/permisos', pool })
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()
-  return app
+  return { app, pool, passwords }
 }

@@ -17,7 +17,7 @@ let problem = 'llavero cannot start'
 process.on('uncaughtException', fail)
 
 const config = loadConfig(process.env)
-const app = await buildApp(config, log)
+const { app, pool, passwords } = await buildApp(config, log)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 app.log.info({ version: VERSION, node: process.version }, 'the service starts')
@@ -28,7 +28,7 @@ await driver.end()
 if (applied) app.log.info({ applied }, 'database is up to date')
 else app.log.warn('the schema is newer than this release: nothing is changed')
 
-await ensureAdministrador(app.sql, app, config)
+await ensureAdministrador(pool, passwords, config, app.log)
 await app.listen({ host: config.HOST, port: config.PORT })
 problem = 'llavero has crashed'
 

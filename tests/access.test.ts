@@ -350,7 +350,7 @@ describe('rule 2: users', () => {
   })
 
   it('hashes no password and uploads no image when it answers 403', async () => {
-    const hash = vi.spyOn(app.passwords, 'hash')
+    const hash = vi.spyOn(service.passwords, 'hash')
     const uploads = service.images.uploads.length
     await expectRefused('POST', '/api/usuario', nuevo(world.fuerte))
     const taken = editado(world.fuerte, { strPwd: 'tomada' })
@@ -365,7 +365,7 @@ describe('rule 2: users', () => {
 
   it('answers 403 when the profile comes to hold more while the password is hashed', async () => {
     const before = await sql`select id from usuario order by id`
-    const hash = vi.spyOn(app.passwords, 'hash').mockImplementationOnce(async () => {
+    const hash = vi.spyOn(service.passwords, 'hash').mockImplementationOnce(async () => {
       await grant(world.debil, world.nomina, 'bitConsulta')
       return 'hash'
     })

@@ -10,14 +10,19 @@ const ADMIN = {
   strCorreo: 'raiz@ejemplo.com',
 }
 
-const { app, call, readLog, sql } = await testApp({}, { cheapHashes: false })
+const { app, pool, passwords, call, readLog, sql } = await testApp({}, { cheapHashes: false })
 const ensure = (changes: object = {}) => {
   const { strNombreUsuario, strPwd, strCorreo } = { ...ADMIN, ...changes }
-  return ensureAdministrador(app.sql, app, {
-    ADMIN_USERNAME: strNombreUsuario,
-    ADMIN_PASSWORD: strPwd,
-    ADMIN_EMAIL: strCorreo,
-  })
+  return ensureAdministrador(
+    pool,
+    passwords,
+    {
+      ADMIN_USERNAME: strNombreUsuario,
+      ADMIN_PASSWORD: strPwd,
+      ADMIN_EMAIL: strCorreo,
+    },
+    app.log,
+  )
 }
 
 const auditRows = () => sql`select * from auditoria order by id`

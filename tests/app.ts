@@ -58,7 +58,8 @@ export async function cloneDatabase(template = inject('template')) {
 
 /**
  * Builds the production application with a database, a captcha host and an image host of its own.
- * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database.
+ * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database, beside the
+ * application's `pool`.
  * `env` adds environment variables or overrides those below. With `cheapHashes`, new passwords get hashes
  * of the lowest cost, which take a fiftieth of the time.
  */
@@ -84,8 +85,8 @@ export async function testApp(
     ...(POOLER_URL && { DATABASE_PREPARE: 'false' }),
     ...env,
   })
-  const app = await buildApp(config, logStream)
-  if (cheapHashes) app.passwords.hash = (plain) => hash(plain, 4)
+  const { app, pool, passwords } = await buildApp(config, logStream)
+  if (cheapHashes) passwords.hash = (plain) => hash(plain, 4)
   const sql = postgres(config.DATABASE_URL.url, {
     max: 10,
     prepare: config.DATABASE_PREPARE === 'true',
@@ -130,5 +131,17 @@ export async function testApp(
     return body.token
   }
 
-  return { app, sql, config, call, login, adminToken, captcha, images, readLog: () => log }
+  return {
+    app,
+    pool,
+    passwords,
+    sql,
+    config,
+    call,
+    login,
+    adminToken,
+    captcha,
+    images,
+    readLog: () => log,
+  }
 }

@@ -29,8 +29,7 @@ const ROUNDS = 8
 
 // The pool has one connection, so that this connection has carried out each write ROUNDS times
 // before the first column is added.
-const { app, config } = await testApp({ DATABASE_POOL_MAX: '1' })
-const { sql: pool } = app
+const { pool, config } = await testApp({ DATABASE_POOL_MAX: '1' })
 const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
 afterAll(() => sql.end())
 

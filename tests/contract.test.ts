@@ -1007,7 +1007,7 @@ const contractOf = (name: ContractName): Contract => CONTRACT[name]
 
 const service = await testApp({}, { cheapHashes: false })
 const { sql } = service
-const strPwd = await service.app.passwords.hash(ADMIN.strPwd)
+const strPwd = await service.passwords.hash(ADMIN.strPwd)
 
 /** Replaces all rows by those that every test starts from. */
 async function restore() {

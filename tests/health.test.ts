@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { NOT_READY, READY, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
-const { app, call, login } = await testApp({ DATABASE_POOL_MAX: '1' })
+const { call, login, pool } = await testApp({ DATABASE_POOL_MAX: '1' })
 
 const ask = async (url: string) =>
   withoutHeaders(await call('GET', url, undefined, { token: null }))
@@ -26,13 +26,13 @@ it('answers 503 at /health/ready and 500 to users while the database is in recov
   // look-up must fail: 500 and not 401.
   expect(await statuses()).toEqual([401, 401])
 
-  await app.sql`alter function require_primary rename to require_primary_of_old`
-  await app.sql`create function require_primary() returns boolean language plpgsql stable
+  await pool`alter function require_primary rename to require_primary_of_old`
+  await pool`create function require_primary() returns boolean language plpgsql stable
     as 'begin raise read_only_sql_transaction; end'`
   expect(await ask('/health/ready')).toEqual(NOT_READY)
   expect(await ask('/health/live')).toEqual(READY)
   expect(await statuses()).toEqual([500, 500])
-  await app.sql`drop function require_primary`
-  await app.sql`alter function require_primary_of_old rename to require_primary`
+  await pool`drop function require_primary`
+  await pool`alter function require_primary_of_old rename to require_primary`
   expect(await statuses()).toEqual([401, 401])
 })

@@ -24,7 +24,7 @@ let operations: Map<string, Operation>
 
 beforeAll(async () => {
   service = await testApp({ BODY_LIMIT_MIB: '1' })
-  world = await fillWorld(service.app, service.config.DATABASE_URL.url)
+  world = await fillWorld(service)
   address = await service.app.listen({ host: '127.0.0.1', port: 0 })
   const { body: document } = await service.call('GET', '/docs/json')
   declared = operationsOf(document)

@@ -72,7 +72,7 @@ it('drops the waiting password comparisons of clients that have disconnected', a
   for (const client of clients) {
     client.write(`POST /api/auth/login HTTP/1.1\r\n${head}\r\n\r\n${body}`)
   }
-  await expect.poll(app.passwords.waiting, { interval: 5 }).toBeGreaterThan(25)
+  await expect.poll(service.passwords.waiting, { interval: 5 }).toBeGreaterThan(25)
   for (const client of clients) client.destroy()
   // Two comparisons are still being made, and on a busy machine their threads get little time.
   const dropped = () => readLog().match(/"status":503/g)?.length ?? 0

@@ -4,7 +4,7 @@ import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { holdStatements } from './hold.js'
 
-const { app, call, config, sql } = await testApp(
+const { app, call, config, passwords, pool, sql } = await testApp(
   { METRICS: 'true', DATABASE_POOL_MAX: '2' },
   { cheapHashes: false },
 )
@@ -62,14 +62,14 @@ it('counts the running and the waiting queries of the pool', async () => {
       Number(metrics.get(`llavero_database_queries{state="${state}"}`))
     return { running: figure('running'), waiting: figure('waiting') }
   }
-  await holdStatements(app.sql, sql, 5, async () => {
+  await holdStatements(pool, sql, 5, async () => {
     await expect.poll(figures, { interval: 5 }).toEqual({ running: 2, waiting: 3 })
   })
   expect(await figures()).toEqual({ running: 0, waiting: 0 })
 })
 
 it('counts the waiting password hashes', async () => {
-  const hashes = Array.from({ length: 6 }, () => app.passwords.hash(ADMIN.strPwd))
+  const hashes = Array.from({ length: 6 }, () => passwords.hash(ADMIN.strPwd))
   expect(Number((await read()).get('llavero_password_hashes_waiting'))).toBeGreaterThanOrEqual(2)
   await Promise.all(hashes)
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')

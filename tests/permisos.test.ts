@@ -129,7 +129,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
 describe('the foreign keys of many records', () => {
   /** Builds a service with one connection, and with the profile 2. */
   async function appThatCountsScans() {
-    const { app, call, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
+    const { call, pool, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
     await call('POST', '/api/perfil', { strNombrePerfil: 'Ventas' })
     const save = (permisos: object[]) =>
       call('POST', '/api/permisos/guardar-matriz', { idPerfil: 2, permisos })
@@ -139,7 +139,7 @@ describe('the foreign keys of many records', () => {
     /** Returns how often the whole table of modules has been read. */
     async function countScans() {
       // The connection reports its own statistics now.
-      await app.sql`select pg_stat_force_next_flush()`
+      await pool`select pg_stat_force_next_flush()`
       const [row] = await sql`
         select seq_scan::integer from pg_stat_user_tables where relname = 'modulo'
       `

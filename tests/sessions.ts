@@ -3,9 +3,12 @@ import type { testApp } from './app.js'
 let calls = 0
 
 /** Inserts `count` users with the administrator's profile; returns an id and a token for each. */
-export async function addSessions({ app }: Awaited<ReturnType<typeof testApp>>, count: number) {
+export async function addSessions(
+  { app, pool }: Awaited<ReturnType<typeof testApp>>,
+  count: number,
+) {
   calls += 1
-  const users = await app.sql<{ id: number; idPerfil: number; nombre: string }[]>`
+  const users = await pool<{ id: number; idPerfil: number; nombre: string }[]>`
     insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
     select nombre, "idPerfil", "strPwd", nombre || '@ejemplo.com'
     from usuario

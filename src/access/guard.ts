@@ -60,10 +60,10 @@ declare module 'fastify' {
 export function guardRoutes(
   app: FastifyInstance,
   verifyToken: VerifyToken,
-  sql: Pool,
+  pool: Pool,
   { AUTHORIZATION }: Config,
 ) {
-  const findSesion = shareLookups((lookups: Lookup[]) => findSesiones(sql, lookups), MAX_IN_FLIGHT)
+  const findSesion = shareLookups((lookups: Lookup[]) => findSesiones(pool, lookups), MAX_IN_FLIGHT)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
@@ -80,7 +80,7 @@ export function guardRoutes(
       ip: request.clientIp,
       idPeticion: request.id,
     })
-    request.sql = sql.share(id)
+    request.sql = pool.share(id)
 
     if (!enforced || sesion.permitido) return
     const params = request.params as Record<string, string>

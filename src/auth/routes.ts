@@ -32,12 +32,12 @@ const BODY_LIMIT = 16 * 1024
 const ADDRESSES = 100_000
 
 interface Options {
-  sql: Sql
+  pool: Sql
   passwords: Passwords
   config: Config
 }
 
-const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config }) => {
+const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }) => {
   const verifyCaptcha = captchaVerifier(config)
   await app.register(rateLimit, {
     global: false,
@@ -84,7 +84,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
       const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
-      const ver = await beginSesion(sql, usuario, {
+      const ver = await beginSesion(pool, usuario, {
         ip: request.clientIp,
         idPeticion: request.id,
       })
@@ -172,7 +172,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { sql, passwords, config })
    * connection of the client that waits. `caller` is the id of the caller, if there is a session.
    */
   async function authenticate(nombre: string, plain: string, client: Socket, caller?: number) {
-    const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
+    const usuario = isStorable(nombre) ? await findCredenciales(pool, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated')
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {

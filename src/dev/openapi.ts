@@ -12,7 +12,7 @@ const config = loadConfig({
   CLOUDINARY_URL: 'cloudinary://key:secret@cloud',
   LOG_LEVEL: 'silent',
 })
-const app = await buildApp(config)
+const { app } = await buildApp(config)
 const { body } = await app.inject('/docs/json')
 console.log(JSON.stringify(JSON.parse(body), null, 2))
 await app.close()

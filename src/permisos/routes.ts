@@ -42,8 +42,8 @@ const GUARDADO = 'Matriz actualizada correctamente' as const
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
-const permisosRoutes: RoutePlugin<{ sql: Sql }> = async (app, { sql }) => {
-  const findOwnMapa = cacheMapas(sql)
+const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
+  const findOwnMapa = cacheMapas(pool)
 
   app.get('/', {
     config: {

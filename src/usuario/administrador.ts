@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Passwords } from '../access/password.js'
 import { type Config, ConfigError } from '../config.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
@@ -20,8 +21,9 @@ const onConflicto = onConstraint({
  */
 export async function ensureAdministrador(
   sql: Sql,
-  { passwords, log }: Pick<FastifyInstance, 'passwords' | 'log'>,
+  passwords: Passwords,
   { ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL }: Pick<Config, AdminKeys>,
+  log: FastifyBaseLogger,
 ): Promise<void> {
   if (!ADMIN_USERNAME || !ADMIN_PASSWORD || !ADMIN_EMAIL) return
   const usuario = {

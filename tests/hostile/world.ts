@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
 import postgres from 'postgres'
-import { JWT_SECRET } from '../app.js'
+import { JWT_SECRET, type testApp } from '../app.js'
 
 /**
  * Inserts rows beside those that testApp has created. Each sequence of requests begins with all of
@@ -66,19 +65,19 @@ const SETUP = `
  * Inserts the rows. The administrator, who exists already, becomes the user in the document's
  * example of a login. `restore` restores all rows; `changes` returns a number that every change raises.
  */
-export async function fillWorld({ sql, passwords }: FastifyInstance, url: string) {
-  await sql`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
+export async function fillWorld({ pool, passwords, config }: Awaited<ReturnType<typeof testApp>>) {
+  await pool`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
   // The new password has ended the sessions, but the tokens below have no `ver`.
-  await sql`update usuario set "versionSesion" = 0`
-  const direct = postgres(url, { max: 1, onnotice: () => {} })
+  await pool`update usuario set "versionSesion" = 0`
+  const direct = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
   await direct.unsafe(ROWS + SETUP)
   await direct.end()
   return {
     restore: async () => {
-      await sql`select prueba.restaurar()`
+      await pool`select prueba.restaurar()`
     },
     changes: async () => {
-      const [row] = await sql`select coalesce(max(id), 0)::integer as id from prueba.cambios`
+      const [row] = await pool`select coalesce(max(id), 0)::integer as id from prueba.cambios`
       return row?.id as number
     },
   }
