@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, expect, it } from 'vitest'
-import type { Actor } from '../src/access/caller.js'
+import type { Caller } from '../src/access/schemas.js'
 import { beginSesion, endSesiones, updatePassword } from '../src/auth/queries.js'
 import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
 import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'
@@ -34,13 +34,13 @@ const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
 afterAll(() => sql.end())
 
 const [admin] = await sql<[{ id: number }]>`select id from usuario`
-const actor = {
+const caller = {
   id: admin.id,
   ver: 0,
   enforced: false,
   ip: '127.0.0.1',
   idPeticion: 'una prueba',
-} as Actor
+} as Caller
 
 let turn = 0
 
@@ -60,36 +60,36 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     idEstadoUsuario: true,
     imagen: undefined,
   })
-  const { id } = await insertPerfil(pool, actor, perfil('base'))
-  const borrado = await insertPerfil(pool, actor, perfil('borrado'))
-  const elevado = await insertPerfil(pool, actor, perfil('elevado'))
-  const matriz = await insertPerfil(pool, actor, perfil('matriz'))
-  const renombrado = await insertModulo(pool, actor, `RENOMBRADO ${round}`)
-  const sobrante = await insertModulo(pool, actor, `SOBRANTE ${round}`)
-  const cambiado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 1 })
-  const quitado = await insertPermiso(pool, actor, { idPerfil: id, idModulo: 2 })
-  const editado = await insertUsuario(pool, actor, usuario('editado', id))
-  const despedido = await insertUsuario(pool, actor, usuario('despedido', id))
-  const saliente = await insertUsuario(pool, actor, usuario('saliente', id))
+  const { id } = await insertPerfil(pool, caller, perfil('base'))
+  const borrado = await insertPerfil(pool, caller, perfil('borrado'))
+  const elevado = await insertPerfil(pool, caller, perfil('elevado'))
+  const matriz = await insertPerfil(pool, caller, perfil('matriz'))
+  const renombrado = await insertModulo(pool, caller, `RENOMBRADO ${round}`)
+  const sobrante = await insertModulo(pool, caller, `SOBRANTE ${round}`)
+  const cambiado = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 1 })
+  const quitado = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 2 })
+  const editado = await insertUsuario(pool, caller, usuario('editado', id))
+  const despedido = await insertUsuario(pool, caller, usuario('despedido', id))
+  const saliente = await insertUsuario(pool, caller, usuario('saliente', id))
 
   return {
-    insertPerfil: () => insertPerfil(pool, actor, perfil('nuevo', true)),
-    updatePerfil: () => updatePerfil(pool, actor, elevado.id, perfil('elevado', true)),
-    deletePerfil: () => deletePerfil(pool, actor, borrado.id),
-    insertModulo: () => insertModulo(pool, actor, `NUEVO ${round}`),
-    updateModulo: () => updateModulo(pool, actor, renombrado.id, `OTRO ${round}`),
-    deleteModulo: () => deleteModulo(pool, actor, sobrante.id),
-    insertPermiso: () => insertPermiso(pool, actor, { idPerfil: id, idModulo: 3 }),
-    updatePermiso: () => updatePermiso(pool, actor, cambiado.id, { idPerfil: id, idModulo: 4 }),
-    deletePermiso: () => deletePermiso(pool, actor, quitado.id),
-    replacePermisos: () => replacePermisos(pool, actor, matriz.id, [{ idModulo: 1 }], null),
-    checkUsuarioWrite: () => checkUsuarioWrite(pool, actor, null, id),
-    insertUsuario: () => insertUsuario(pool, actor, usuario('nuevo', id)),
-    updateUsuario: () => updateUsuario(pool, actor, editado.id, usuario('editado', id)),
-    deleteUsuario: () => deleteUsuario(pool, actor, despedido.id),
-    beginSesion: () => beginSesion(pool, { ...saliente, strPwd: 'hash' } as never, actor),
-    updatePassword: () => updatePassword(pool, { ...actor, id: editado.id }, 'hash'),
-    endSesiones: () => endSesiones(pool, { ...actor, id: saliente.id }),
+    insertPerfil: () => insertPerfil(pool, caller, perfil('nuevo', true)),
+    updatePerfil: () => updatePerfil(pool, caller, elevado.id, perfil('elevado', true)),
+    deletePerfil: () => deletePerfil(pool, caller, borrado.id),
+    insertModulo: () => insertModulo(pool, caller, `NUEVO ${round}`),
+    updateModulo: () => updateModulo(pool, caller, renombrado.id, `OTRO ${round}`),
+    deleteModulo: () => deleteModulo(pool, caller, sobrante.id),
+    insertPermiso: () => insertPermiso(pool, caller, { idPerfil: id, idModulo: 3 }),
+    updatePermiso: () => updatePermiso(pool, caller, cambiado.id, { idPerfil: id, idModulo: 4 }),
+    deletePermiso: () => deletePermiso(pool, caller, quitado.id),
+    replacePermisos: () => replacePermisos(pool, caller, matriz.id, [{ idModulo: 1 }], null),
+    checkUsuarioWrite: () => checkUsuarioWrite(pool, caller, null, id),
+    insertUsuario: () => insertUsuario(pool, caller, usuario('nuevo', id)),
+    updateUsuario: () => updateUsuario(pool, caller, editado.id, usuario('editado', id)),
+    deleteUsuario: () => deleteUsuario(pool, caller, despedido.id),
+    beginSesion: () => beginSesion(pool, { ...saliente, strPwd: 'hash' } as never, caller),
+    updatePassword: () => updatePassword(pool, { ...caller, id: editado.id }, 'hash'),
+    endSesiones: () => endSesiones(pool, { ...caller, id: saliente.id }),
   }
 }
 

@@ -4,10 +4,9 @@ import type { Pool } from '../database/pool.js'
 import { shareLookups } from '../database/shared.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, USUAL } from '../http/answers/failures.js'
-import type { Actor } from './caller.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
-import type { Lookup, Permission } from './schemas.js'
+import type { Caller, Lookup, Permission } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
@@ -44,7 +43,7 @@ declare module 'fastify' {
      * The caller. It is undefined before the session has been checked, and if the route is public. The
      * type does not say so, because nearly all handlers run after the check.
      */
-    caller: Actor
+    caller: Caller
     /** The database, in the share of the caller's sessions. Undefined like `caller`. */
     sql: Sql
   }

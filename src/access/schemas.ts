@@ -76,3 +76,22 @@ export interface Sesion {
   /** The version of the profile's permission map. */
   versionPermisos: string
 }
+
+/**
+ * Who has sent a request. Each write passes this to the database as `p_actor`. In the
+ * database, begin_write locks the caller's row and checks again whether the caller may write
+ * (sql/functions/begin_write.sql).
+ *
+ * If `enforced` is true, the four rules in README.md apply to this caller.
+ */
+export interface Caller extends Sesion, Partial<Permission> {
+  /**
+   * Whether permissions are checked. It is false with AUTHORIZATION=client, and if the endpoint needs
+   * only a session.
+   */
+  enforced: boolean
+  /** The client's address, for the audit. */
+  ip: string
+  /** The id of the request, for the audit. */
+  idPeticion: string
+}

@@ -1,5 +1,5 @@
-import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
+import type { Caller } from '../access/schemas.js'
 import type { Sql } from '../database/sql.js'
 import type { Credenciales } from './schemas.js'
 
@@ -34,7 +34,7 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 export async function beginSesion(
   sql: Sql,
   { id, strPwd: hash }: Credenciales,
-  client: Pick<Actor, 'ip' | 'idPeticion'>,
+  client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
   const [row] = await sql<[{ ver: number | null }]>`
     select (begin_sesion(${id}, ${hash}, ${sql.json(client)}) -> 'ver')::integer as ver
@@ -43,21 +43,21 @@ export async function beginSesion(
 }
 
 /**
- * Gives the actor a new password, of which `hash` is the hash, and ends all sessions of the actor.
- * Returns the version of the actor's sessions from now on. Throws the Failure `unauthenticated` if the
- * actor's session has ended already.
+ * Gives the caller a new password, of which `hash` is the hash, and ends all sessions of the caller.
+ * Returns the version of the caller's sessions from now on. Throws the Failure `unauthenticated` if the
+ * caller's session has ended already.
  */
-export async function updatePassword(sql: Sql, actor: Actor, hash: string) {
+export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
   const [row] = await sql<[{ ver: number }]>`
-    select (update_password(${hash}, ${sql.json(actor)}) -> 'ver')::integer as ver
+    select (update_password(${hash}, ${sql.json(caller)}) -> 'ver')::integer as ver
   `.catch(onRefusal)
   return row.ver
 }
 
 /**
- * Ends all sessions of the actor. Afterwards no token that was issued before is valid. Throws the
- * Failure `unauthenticated` if the actor's session has ended already.
+ * Ends all sessions of the caller. Afterwards no token that was issued before is valid. Throws the
+ * Failure `unauthenticated` if the caller's session has ended already.
  */
-export async function endSesiones(sql: Sql, actor: Actor) {
-  await sql`select end_sesiones(${sql.json(actor)})`.catch(onRefusal)
+export async function endSesiones(sql: Sql, caller: Caller) {
+  await sql`select end_sesiones(${sql.json(caller)})`.catch(onRefusal)
 }

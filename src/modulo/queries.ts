@@ -1,5 +1,5 @@
-import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
+import type { Caller } from '../access/schemas.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
@@ -30,11 +30,11 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 
 /**
  * Adds a module and returns it. Throws the Failure `conflict` if the name is taken. Throws `forbidden`
- * if the name looks like the name of a system module and the actor is not an administrator.
+ * if the name looks like the name of a system module and the caller is not an administrator.
  */
-export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Promise<Modulo> {
+export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Promise<Modulo> {
   const [row] = await sql<[{ data: Modulo }]>`
-    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(actor)}) -> 'data' as data
+    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(caller)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -43,17 +43,17 @@ export async function insertModulo(sql: Sql, actor: Actor, nombre: string): Prom
 
 /**
  * Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo
- * throws. `forbidden` also means that an actor who is not an administrator renames a system module, or
+ * throws. `forbidden` also means that a caller who is not an administrator renames a system module, or
  * a module that has permission records.
  */
 export async function updateModulo(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   id: number,
   nombre: string,
 ): Promise<Modulo | null> {
   const [row] = await sql<[{ data: Modulo | null }]>`
-    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(actor)}) -> 'data' as data
+    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(caller)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onDuplicate)
@@ -63,11 +63,11 @@ export async function updateModulo(
 /**
  * Removes a module with its permission records. Throws the Failure `conflict` if the module is a
  * system module. Throws `forbidden` if a profile that has a record for the module also has a
- * permission that the actor's profile lacks.
+ * permission that the caller's profile lacks.
  */
-export async function deleteModulo(sql: Sql, actor: Actor, id: number): Promise<void> {
+export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
   const [row] = await sql<[{ answer: { deleted: boolean } }]>`
-    select delete_modulo(${id}, ${sql.json(actor)}) as answer
+    select delete_modulo(${id}, ${sql.json(caller)}) as answer
   `.catch(onRefusal)
   if (!row.answer.deleted) throw new Failure('conflict')
 }

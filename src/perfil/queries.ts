@@ -1,5 +1,5 @@
-import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
+import type { Caller } from '../access/schemas.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
@@ -29,12 +29,12 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 
 /**
  * Adds a profile and returns it. An administrator's profile gets one permission record for each
- * module, with all flags. Throws the Failure `forbidden` if an actor who is not an administrator adds
+ * module, with all flags. Throws the Failure `forbidden` if a caller who is not an administrator adds
  * an administrator's profile.
  */
-export async function insertPerfil(sql: Sql, actor: Actor, perfil: PerfilNuevo): Promise<Perfil> {
+export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo): Promise<Perfil> {
   const [row] = await sql<[{ data: Perfil }]>`
-    select insert_perfil(${sql.json(perfil)}, ${sql.json(actor)}) -> 'data' as data
+    select insert_perfil(${sql.json(perfil)}, ${sql.json(caller)}) -> 'data' as data
   `.catch(onRefusal)
   return row.data
 }
@@ -42,28 +42,28 @@ export async function insertPerfil(sql: Sql, actor: Actor, perfil: PerfilNuevo):
 /**
  * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the id
  * is unknown. If the flag changes, the permission records are replaced in the same transaction
- * (contract, section 3). Throws the Failure `forbidden` if the flag changes and the actor is not an
- * administrator, or if the name changes and the profile has a permission that the actor's profile
+ * (contract, section 3). Throws the Failure `forbidden` if the flag changes and the caller is not an
+ * administrator, or if the name changes and the profile has a permission that the caller's profile
  * lacks.
  */
 export async function updatePerfil(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   id: number,
   perfil: PerfilEditado,
 ): Promise<Perfil | null> {
   const [row] = await sql<[{ data: Perfil | null }]>`
-    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(actor)}) -> 'data' as data
+    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(caller)}) -> 'data' as data
   `.catch(onRefusal)
   return row.data
 }
 
 /**
  * Removes a profile with its permission records. Throws the Failure `conflict` if users have the
- * profile. Throws `forbidden` if the profile has a permission that the actor's profile lacks.
+ * profile. Throws `forbidden` if the profile has a permission that the caller's profile lacks.
  */
-export async function deletePerfil(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_perfil(${id}, ${sql.json(actor)})`
+export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
+  await sql`select delete_perfil(${id}, ${sql.json(caller)})`
     .catch(onRefusal)
     .catch(onConstraint({ usuario_perfil_fk: ['conflict'] }))
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Actor } from '../access/caller.js'
+import type { Caller } from '../access/schemas.js'
 import type { Sql } from '../database/sql.js'
 import { findMapaDePermisos } from './queries.js'
 
@@ -45,6 +45,6 @@ export function cacheMapas(sql: Sql) {
     // A read goes on when the cache needs its place.
     ignoreFetchAbort: true,
   })
-  return ({ idPerfil, versionPermisos }: Actor) =>
+  return ({ idPerfil, versionPermisos }: Caller) =>
     mapas.forceFetch(versionPermisos, { context: idPerfil })
 }

@@ -1,5 +1,5 @@
-import type { Actor } from '../access/caller.js'
 import { onRefusal } from '../access/refusal.js'
+import type { Caller } from '../access/schemas.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type {
@@ -119,17 +119,17 @@ export const DESCONOCIDO = 'El perfil o el módulo no existe'
 /**
  * Adds a permission record and returns it. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
- * - `forbidden` if the profile has a permission that the actor's profile lacks, or if the record
- *   would grant more than the actor's profile holds,
+ * - `forbidden` if the profile has a permission that the caller's profile lacks, or if the record
+ *   would grant more than the caller's profile holds,
  * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   permiso: PermisoEnviado,
 ): Promise<Permiso> {
   const [row] = await sql<[{ data: Permiso }]>`
-    select insert_permiso(${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
+    select insert_permiso(${sql.json(permiso)}, ${sql.json(caller)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onInvalid)
@@ -139,16 +139,16 @@ export async function insertPermiso(
 /**
  * Overwrites a permission record. Returns the record, or null if the id is unknown. Throws what
  * insertPermiso throws. `forbidden` also means that the profile that had the
- * record before has a permission that the actor's profile lacks.
+ * record before has a permission that the caller's profile lacks.
  */
 export async function updatePermiso(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   id: number,
   permiso: PermisoEnviado,
 ): Promise<Permiso | null> {
   const [row] = await sql<[{ data: Permiso | null }]>`
-    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(actor)}) -> 'data' as data
+    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(caller)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onInvalid)
@@ -157,10 +157,10 @@ export async function updatePermiso(
 
 /**
  * Removes a permission record. Throws the Failure `forbidden` if the profile that has the record also
- * has a permission that the actor's profile lacks.
+ * has a permission that the caller's profile lacks.
  */
-export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise<void> {
-  await sql`select delete_permiso(${id}, ${sql.json(actor)})`.catch(onRefusal)
+export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
+  await sql`select delete_permiso(${id}, ${sql.json(caller)})`.catch(onRefusal)
 }
 
 /**
@@ -169,13 +169,13 @@ export async function deletePermiso(sql: Sql, actor: Actor, id: number): Promise
  * null if the profile is unknown.
  *
  * Throws the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
- * entries. Throws `forbidden` if the profile has a permission that the actor's profile lacks, or if
- * an entry would grant more than the actor's profile holds. Throws `changed` if the records have
+ * entries. Throws `forbidden` if the profile has a permission that the caller's profile lacks, or if
+ * an entry would grant more than the caller's profile holds. Throws `changed` if the records have
  * another version.
  */
 export async function replacePermisos(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   idPerfil: number,
   entradas: Entrada[],
   versiones: string[] | null,
@@ -186,7 +186,7 @@ export async function replacePermisos(
       ${idPerfil},
       ${sql.json(entradas)},
       ${expected},
-      ${sql.json(actor)}
+      ${sql.json(caller)}
     ) ->> 'version' as version
   `
     .catch(onRefusal)

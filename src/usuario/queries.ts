@@ -1,5 +1,5 @@
-import type { Actor } from '../access/caller.js'
 import { type Needs, onRefusal } from '../access/refusal.js'
+import type { Caller } from '../access/schemas.js'
 import { findPage, hasText } from '../database/page.js'
 import { onConstraint, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
@@ -87,15 +87,15 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 /**
  * Adds a user and returns it. Throws the Failure `conflict` if the email or the
  * name is taken, or if the profile is unknown. Throws `forbidden` if the profile has a permission
- * that the actor's profile lacks.
+ * that the caller's profile lacks.
  */
 export async function insertUsuario(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   usuario: ConImagen<UsuarioNuevo>,
 ): Promise<Usuario> {
   const [row] = await sql<[{ data: Usuario }]>`
-    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(actor)}) -> 'data' as data
+    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(caller)}) -> 'data' as data
   `
     .catch(onRefusal)
     .catch(onConflicto)
@@ -115,17 +115,17 @@ interface UsuarioEscrito {
  *
  * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
  * returns undefined, which tells storeWithImagen to remove the uploaded image. Throws what insertUsuario
- * throws. `forbidden` also means that the user's present profile has a permission that the actor's
+ * throws. `forbidden` also means that the user's present profile has a permission that the caller's
  * profile lacks.
  */
 export async function updateUsuario(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   id: number,
   cambios: ConImagen<UsuarioEditado>,
 ): Promise<UsuarioEscrito | undefined> {
   const [row] = await sql<[{ answer: UsuarioEscrito | { data: null } }]>`
-    select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(actor)}) as answer
+    select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(caller)}) as answer
   `
     .catch(onRefusal)
     .catch(onConflicto)
@@ -134,28 +134,28 @@ export async function updateUsuario(
 
 /**
  * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden`
- * if the user's profile has a permission that the actor's profile lacks.
+ * if the user's profile has a permission that the caller's profile lacks.
  */
-export async function deleteUsuario(sql: Sql, actor: Actor, id: number): Promise<string | null> {
+export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promise<string | null> {
   const [row] = await sql<[{ imagen: string | null }]>`
-    select delete_usuario(${id}, ${sql.json(actor)}) ->> 'imagenAnterior' as imagen
+    select delete_usuario(${id}, ${sql.json(caller)}) ->> 'imagenAnterior' as imagen
   `.catch(onRefusal)
   return row.imagen
 }
 
 /**
  * Throws the Failures that insertUsuario (`id` null) or updateUsuario would throw now because of
- * the actor or the profiles. It is called before a hash or an upload, so that neither is done for a
+ * the caller or the profiles. It is called before a hash or an upload, so that neither is done for a
  * write that would be refused. The write itself decides again.
  */
 export async function checkUsuarioWrite(
   sql: Sql,
-  actor: Actor,
+  caller: Caller,
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
   await sql`
-    select begin_write_usuario(${id}, ${idPerfil}, ${sql.json(actor)})
+    select begin_write_usuario(${id}, ${idPerfil}, ${sql.json(caller)})
   `
     .catch(onRefusal)
     .catch(onConflicto)
