@@ -160,7 +160,13 @@ function parseCloudinaryUrl(text: string) {
   const { hostname, username, password, searchParams } = new URL(text)
   const prefix = searchParams.get('upload_prefix')
   assert(prefix === null || isWebAddress(prefix))
-  return { cloud_name: hostname, api_key: username, api_secret: password, upload_prefix: prefix }
+  return {
+    cloud_name: hostname,
+    api_key: username,
+    api_secret: password,
+    // The SDK would take an address of null as the address.
+    upload_prefix: prefix ?? undefined,
+  }
 }
 
 /**

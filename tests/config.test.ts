@@ -48,7 +48,7 @@ describe('loadConfig', () => {
         cloud_name: 'nube',
         api_key: 'llave',
         api_secret: 'secreto-de-nube',
-        upload_prefix: null,
+        upload_prefix: undefined,
       },
       CAPTCHA_VERIFY_URL: 'https://www.google.com/recaptcha/api/siteverify',
       HOST: '0.0.0.0',

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
+import https from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
@@ -270,6 +271,20 @@ describe('an image host', () => {
     expect(await send(own, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
     // A TLS handshake begins with the record type 0x16.
     expect(first[0]).toBe(0x16)
+  })
+})
+
+it('the image host is Cloudinary’s when CLOUDINARY_URL names no other address', async () => {
+  const request = vi.spyOn(https, 'request').mockImplementation(() => {
+    throw new Error('not sent')
+  })
+  onTestFinished(() => request.mockRestore())
+  const service = await testApp({ CLOUDINARY_URL: 'cloudinary://llave:secreto@nube' })
+  expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+  expect(request.mock.calls[0]?.[0]).toMatchObject({
+    protocol: 'https:',
+    hostname: 'api.cloudinary.com',
+    pathname: '/v1_1/nube/image/upload',
   })
 })
 

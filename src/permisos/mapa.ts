@@ -37,7 +37,7 @@ export async function findMapa(sql: Sql, idPerfil: number): Promise<Mapa> {
  * one user could occupy all connections while the map keeps changing.
  */
 export function cacheMapas(sql: Sql) {
-  // No two profiles share a version. A read may return a newer version than the one that was requested.
+  // No two profiles share a version.
   const mapas = new LRUCache<string, Mapa, number>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ body }) => body.length,
@@ -45,6 +45,11 @@ export function cacheMapas(sql: Sql) {
     // A read goes on when the cache needs its place.
     ignoreFetchAbort: true,
   })
-  return ({ idPerfil, versionPermisos }: Caller) =>
-    mapas.forceFetch(versionPermisos, { context: idPerfil })
+  return async ({ idPerfil, versionPermisos }: Caller) => {
+    const mapa = await mapas.forceFetch(versionPermisos, { context: idPerfil })
+    // The map may have changed since the look-up. After a restore its old version is valid again, so the new
+    // map is not cached under the old version.
+    if (mapa.version !== versionPermisos) mapas.delete(versionPermisos)
+    return mapa
+  }
 }
