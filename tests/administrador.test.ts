@@ -10,13 +10,17 @@ const ADMIN = {
   strCorreo: 'raiz@ejemplo.com',
 }
 
-const { app, pool, passwords, call, readLog, sql } = await testApp({}, { cheapHashes: false })
+const { app, pool, passwords, config, call, readLog, sql } = await testApp(
+  {},
+  { cheapHashes: false },
+)
 const ensure = (changes: object = {}) => {
   const { strNombreUsuario, strPwd, strCorreo } = { ...ADMIN, ...changes }
   return ensureAdministrador(
     pool,
     passwords,
     {
+      ...config,
       ADMIN_USERNAME: strNombreUsuario,
       ADMIN_PASSWORD: strPwd,
       ADMIN_EMAIL: strCorreo,

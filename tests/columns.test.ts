@@ -58,7 +58,6 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     strPwd: 'hash',
     strCorreo: `${nombre}${round}@x.es`,
     idEstadoUsuario: true,
-    imagen: undefined,
   })
   const { id } = await insertPerfil(pool, caller, perfil('base'))
   const borrado = await insertPerfil(pool, caller, perfil('borrado'))

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isPostgresError } from '../database/sql.js'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
 import type { Accion } from './schemas.js'
 
@@ -31,19 +30,6 @@ export class RefusedFailure extends Failure {
 /** Returns the Failure `forbidden`. By default, the caller needs an administrator's profile. */
 export const forbidden = (needs: Needs = { administrador: true }) =>
   new RefusedFailure({ needs }, 'forbidden')
-
-/**
- * A function for the `.catch()` of a write. Throws the Failure for each SQLSTATE of the service's own
- * (sql/README.md): `unauthenticated` for LL401, `forbidden` for LL403, and `changed` for LL412.
- * Rethrows every other error.
- */
-export function onRefusal(error: unknown): never {
-  if (!isPostgresError(error)) throw error
-  if (error.code === 'LL401') throw new Failure('unauthenticated')
-  if (error.code === 'LL403') throw forbidden(error.detail && JSON.parse(error.detail))
-  if (error.code === 'LL412') throw new Failure('changed')
-  throw error
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {

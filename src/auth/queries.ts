@@ -1,5 +1,5 @@
-import { onRefusal } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
+import { write } from '../access/write.js'
 import type { Sql } from '../database/sql.js'
 import type { Credenciales } from './schemas.js'
 
@@ -36,10 +36,9 @@ export async function beginSesion(
   { id, strPwd: hash }: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  const [row] = await sql<[{ ver: number | null }]>`
-    select (begin_sesion(${id}, ${hash}, ${sql.json(client)}) -> 'ver')::integer as ver
-  `
-  return row.ver
+  const call = sql`begin_sesion(${id}, ${hash}, ${sql.json(client)})`
+  const { ver } = await write<{ ver: number | null }>(sql, call)
+  return ver
 }
 
 /**
@@ -48,10 +47,9 @@ export async function beginSesion(
  * caller's session has ended already.
  */
 export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
-  const [row] = await sql<[{ ver: number }]>`
-    select (update_password(${hash}, ${sql.json(caller)}) -> 'ver')::integer as ver
-  `.catch(onRefusal)
-  return row.ver
+  const call = sql`update_password(${hash}, ${sql.json(caller)})`
+  const { ver } = await write<{ ver: number }>(sql, call)
+  return ver
 }
 
 /**
@@ -59,5 +57,5 @@ export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
  * Failure `unauthenticated` if the caller's session has ended already.
  */
 export async function endSesiones(sql: Sql, caller: Caller) {
-  await sql`select end_sesiones(${sql.json(caller)})`.catch(onRefusal)
+  await write(sql, sql`end_sesiones(${sql.json(caller)})`)
 }

@@ -1,5 +1,5 @@
 import type { Parameter, PostgresError } from 'postgres'
-import { Failure, type FailureArguments } from '../http/answers/failures.js'
+import { Failure } from '../http/answers/failures.js'
 
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
@@ -28,13 +28,17 @@ export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** Returns what `answer` resolves to. Throws a DatabaseTimeout after ANSWER_TIMEOUT. */
-export async function inTime<T>(answer: Promise<T>): Promise<T> {
+/** Returns what `answer` resolves to. Throws what `late` returns after `timeout` milliseconds. */
+export async function inTime<T>(
+  answer: Promise<T>,
+  timeout = ANSWER_TIMEOUT,
+  late = () => new DatabaseTimeout(),
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseTimeout()), ANSWER_TIMEOUT)
+  const end = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), timeout)
   })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+  return Promise.race([answer, end]).finally(() => clearTimeout(timer))
 }
 
 /** Thrown if a statement could not be sent. The server has never received it. */
@@ -52,18 +56,6 @@ export class StatementNotSent extends Error {
 export function mayHaveHappened(error: unknown) {
   if (error instanceof Failure || error instanceof StatementNotSent) return false
   return !isPostgresError(error) || error.code.startsWith('08')
-}
-
-/**
- * Returns a function for the `.catch()` of a query. `failures` has a Failure for each constraint that the
- * query may violate, by the name of the constraint. The function throws it for such a violation, and
- * rethrows every other error.
- */
-export function onConstraint(failures: Record<string, FailureArguments>) {
-  return (error: unknown): never => {
-    const failure = isPostgresError(error) && failures[error.constraint_name ?? '']
-    throw failure ? new Failure(...failure) : error
-  }
 }
 
 /** Returns whether the error was sent by the server, or by a pooler in its name. */

@@ -1,7 +1,7 @@
-import { onRefusal } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
+import { type Constraints, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
-import { onConstraint, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
@@ -33,12 +33,9 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
  * if the name looks like the name of a system module and the caller is not an administrator.
  */
 export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Promise<Modulo> {
-  const [row] = await sql<[{ data: Modulo }]>`
-    select insert_modulo(${sql.json(record(nombre))}, ${sql.json(caller)}) -> 'data' as data
-  `
-    .catch(onRefusal)
-    .catch(onDuplicate)
-  return row.data
+  const call = sql`insert_modulo(${sql.json(record(nombre))}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Modulo }>(sql, call, DUPLICATE)
+  return data
 }
 
 /**
@@ -52,12 +49,9 @@ export async function updateModulo(
   id: number,
   nombre: string,
 ): Promise<Modulo | null> {
-  const [row] = await sql<[{ data: Modulo | null }]>`
-    select update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(caller)}) -> 'data' as data
-  `
-    .catch(onRefusal)
-    .catch(onDuplicate)
-  return row.data
+  const call = sql`update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Modulo | null }>(sql, call, DUPLICATE)
+  return data
 }
 
 /**
@@ -66,10 +60,9 @@ export async function updateModulo(
  * permission that the caller's profile lacks.
  */
 export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
-  const [row] = await sql<[{ answer: { deleted: boolean } }]>`
-    select delete_modulo(${id}, ${sql.json(caller)}) as answer
-  `.catch(onRefusal)
-  if (!row.answer.deleted) throw new Failure('conflict')
+  const call = sql`delete_modulo(${id}, ${sql.json(caller)})`
+  const { deleted } = await write<{ deleted: boolean }>(sql, call)
+  if (!deleted) throw new Failure('conflict')
 }
 
 /** Returns the record of a module that insert_modulo.sql describes. */
@@ -82,4 +75,4 @@ const record = (strNombreModulo: string) => ({
     .trim(),
 })
 
-const onDuplicate = onConstraint({ modulo_nombre_unico: ['conflict'] })
+const DUPLICATE: Constraints = { modulo_nombre_unico: ['conflict'] }

@@ -1,7 +1,7 @@
-import { onRefusal } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
+import { write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
-import { onConstraint, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
@@ -33,10 +33,9 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
  * an administrator's profile.
  */
 export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo): Promise<Perfil> {
-  const [row] = await sql<[{ data: Perfil }]>`
-    select insert_perfil(${sql.json(perfil)}, ${sql.json(caller)}) -> 'data' as data
-  `.catch(onRefusal)
-  return row.data
+  const call = sql`insert_perfil(${sql.json(perfil)}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Perfil }>(sql, call)
+  return data
 }
 
 /**
@@ -52,10 +51,9 @@ export async function updatePerfil(
   id: number,
   perfil: PerfilEditado,
 ): Promise<Perfil | null> {
-  const [row] = await sql<[{ data: Perfil | null }]>`
-    select update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(caller)}) -> 'data' as data
-  `.catch(onRefusal)
-  return row.data
+  const call = sql`update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Perfil | null }>(sql, call)
+  return data
 }
 
 /**
@@ -63,7 +61,6 @@ export async function updatePerfil(
  * profile. Throws `forbidden` if the profile has a permission that the caller's profile lacks.
  */
 export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
-  await sql`select delete_perfil(${id}, ${sql.json(caller)})`
-    .catch(onRefusal)
-    .catch(onConstraint({ usuario_perfil_fk: ['conflict'] }))
+  const call = sql`delete_perfil(${id}, ${sql.json(caller)})`
+  await write(sql, call, { usuario_perfil_fk: ['conflict'] })
 }

@@ -1,7 +1,7 @@
-import { onRefusal } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
+import { type Constraints, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
-import { onConstraint, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
 import type {
   Entrada,
   Permiso,
@@ -128,12 +128,9 @@ export async function insertPermiso(
   caller: Caller,
   permiso: PermisoEnviado,
 ): Promise<Permiso> {
-  const [row] = await sql<[{ data: Permiso }]>`
-    select insert_permiso(${sql.json(permiso)}, ${sql.json(caller)}) -> 'data' as data
-  `
-    .catch(onRefusal)
-    .catch(onInvalid)
-  return row.data
+  const call = sql`insert_permiso(${sql.json(permiso)}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Permiso }>(sql, call, INVALID)
+  return data
 }
 
 /**
@@ -147,12 +144,9 @@ export async function updatePermiso(
   id: number,
   permiso: PermisoEnviado,
 ): Promise<Permiso | null> {
-  const [row] = await sql<[{ data: Permiso | null }]>`
-    select update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(caller)}) -> 'data' as data
-  `
-    .catch(onRefusal)
-    .catch(onInvalid)
-  return row.data
+  const call = sql`update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Permiso | null }>(sql, call, INVALID)
+  return data
 }
 
 /**
@@ -160,7 +154,7 @@ export async function updatePermiso(
  * has a permission that the caller's profile lacks.
  */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
-  await sql`select delete_permiso(${id}, ${sql.json(caller)})`.catch(onRefusal)
+  await write(sql, sql`delete_permiso(${id}, ${sql.json(caller)})`)
 }
 
 /**
@@ -181,28 +175,19 @@ export async function replacePermisos(
   versiones: string[] | null,
 ): Promise<string | null> {
   const expected = versiones && sql.json(versiones)
-  const [row] = await sql<[{ version: string | null }]>`
-    select replace_permisos(
-      ${idPerfil},
-      ${sql.json(entradas)},
-      ${expected},
-      ${sql.json(caller)}
-    ) ->> 'version' as version
+  const call = sql`
+    replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${expected}, ${sql.json(caller)})
   `
-    .catch(onRefusal)
-    .catch(onConflicto)
-  return row.version
+  const { version } = await write<{ version: string | null }>(sql, call, {
+    permisos_perfil_perfil_fk: ['conflict'],
+    permisos_perfil_modulo_fk: ['conflict'],
+  })
+  return version
 }
 
 /** The failures of a write of a single record. */
-const onInvalid = onConstraint({
+const INVALID: Constraints = {
   permisos_perfil_perfil_fk: ['invalid', DESCONOCIDO],
   permisos_perfil_modulo_fk: ['invalid', DESCONOCIDO],
   permisos_perfil_unico: ['conflict'],
-})
-
-/** The failures of a replacement of all records. */
-const onConflicto = onConstraint({
-  permisos_perfil_perfil_fk: ['conflict'],
-  permisos_perfil_modulo_fk: ['conflict'],
-})
+}

@@ -1,44 +1,38 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Passwords } from '../access/password.js'
 import { type Config, ConfigError } from '../config.js'
-import { onConstraint, type Sql } from '../database/sql.js'
-import { Failure } from '../http/answers/failures.js'
+import { isPostgresError, type Sql } from '../database/sql.js'
 
-type AdminKeys = 'ADMIN_USERNAME' | 'ADMIN_PASSWORD' | 'ADMIN_EMAIL'
-
-const onConflicto = onConstraint({
-  usuario_correo_unico: ['conflict', 'ADMIN_EMAIL: another user has it'],
-  usuario_nombre_unico: [
-    'conflict',
-    'ADMIN_USERNAME: another user has it, in other upper or lower case',
-  ],
-})
+/** Why the user in ADMIN_* cannot be written, by the constraint that forbids it. */
+const TAKEN: Record<string, string> = {
+  usuario_correo_unico: 'ADMIN_EMAIL: another user has it',
+  usuario_nombre_unico: 'ADMIN_USERNAME: another user has it, in other upper or lower case',
+}
 
 /**
  * Makes the user in ADMIN_* an active administrator if there is no active administrator. Does
- * nothing if one of the three variables is missing. Throws a ConfigError if another user has the
+ * nothing if the variables are not set. Throws a ConfigError if another user has the
  * email, or has the name in different upper or lower case.
  */
 export async function ensureAdministrador(
   sql: Sql,
   passwords: Passwords,
-  { ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL }: Pick<Config, AdminKeys>,
+  { ADMIN_USERNAME, ADMIN_PASSWORD, ADMIN_EMAIL }: Config,
   log: FastifyBaseLogger,
 ): Promise<void> {
-  if (!ADMIN_USERNAME || !ADMIN_PASSWORD || !ADMIN_EMAIL) return
+  if (!ADMIN_USERNAME) return
   const usuario = {
     strNombreUsuario: ADMIN_USERNAME,
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const [row] = await sql<[{ ensured: boolean }]>`
-    select (ensure_administrador(${sql.json(usuario)}) -> 'ensured')::boolean as ensured
-  `
-    .catch(onConflicto)
-    .catch((error) => {
-      throw error instanceof Failure ? new ConfigError(error.message) : error
-    })
+  const [row] = await sql<[{ answer: { ensured: boolean } }]>`
+    select ensure_administrador(${sql.json(usuario)}) as answer
+  `.catch((error) => {
+    const problem = isPostgresError(error) && TAKEN[error.constraint_name ?? '']
+    throw problem ? new ConfigError(problem) : error
+  })
 
-  if (row.ensured) log.info('administrator set up from ADMIN_*, as none was active')
+  if (row.answer.ensured) log.info('administrator set up from ADMIN_*, as none was active')
   else log.info('an active administrator exists: ADMIN_* is ignored')
 }

@@ -3,25 +3,18 @@ import http from 'node:http'
 import https from 'node:https'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
-import { mayHaveHappened } from '../database/sql.js'
+import { inTime, mayHaveHappened } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
 
-/** An image on the image host. */
+/** An image on the image host, as it is stored with its user. */
 export interface ImagenAlojada {
   /** The name of the image on the host. */
-  publicId: string
-  url: string
+  imagenPublicId: string
+  imagenUrl: string
 }
 
 /** The service that stores the images. */
-export interface Imagenes {
-  /**
-   * Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT.
-   */
-  upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada>
-  /** Removes an image. It never throws: a failure is only logged. */
-  remove(publicId: string, log: FastifyBaseLogger): Promise<void>
-}
+export type Imagenes = ReturnType<typeof imageHost>
 
 /** The folder of the images on the host. */
 const FOLDER = 'usuarios_corp'
@@ -37,7 +30,7 @@ const TRANSFORMATION = {
 type Uploader = typeof import('cloudinary').v2.uploader
 
 /** Returns the image host of a Cloudinary account (contract, sections 4.16 and 4.17). */
-export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
+export function imageHost(account: Config['CLOUDINARY_URL']) {
   // The SDK chooses between http and https by CLOUDINARY_URL in the environment and ignores `upload_prefix`.
   // The agent overrides this choice, so the agent is chosen here.
   const isPlainHttp = account.upload_prefix?.startsWith('http:')
@@ -51,21 +44,17 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     // Most processes never need the SDK, so it is loaded at the first call.
     const { v2: cloudinary } = await import('cloudinary')
     const agent = new Agent()
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<never>((_, reject) => {
-      const tooLate = new Error('took too long')
-      timer = setTimeout(() => reject(tooLate), TIMEOUT)
-    })
+    const answer = request(cloudinary.uploader, { ...account, agent })
     try {
-      return await Promise.race([request(cloudinary.uploader, { ...account, agent }), timeout])
+      return await inTime(answer, TIMEOUT, () => new Error('took too long'))
     } catch (error) {
       throw hostError(error as Rejection)
     } finally {
-      clearTimeout(timer)
       agent.destroy()
     }
   }
 
+  /** Removes an image. It never throws: a failure is only logged. */
   async function remove(publicId: string, log: FastifyBaseLogger) {
     try {
       await call((uploader, options) => uploader.destroy(publicId, options))
@@ -75,25 +64,60 @@ export function imageHost(account: Config['CLOUDINARY_URL']): Imagenes {
     }
   }
 
-  async function upload(dataUri: string, log: FastifyBaseLogger) {
+  /** Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT. */
+  async function upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada> {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
     // to the upload never arrives.
     const name = randomUUID()
-    const publicId = `${FOLDER}/${name}`
+    const imagenPublicId = `${FOLDER}/${name}`
     const placement = { folder: FOLDER, public_id: name, transformation: TRANSFORMATION }
     try {
       return await call(async (uploader, options) => {
-        const { secure_url: url } = await uploader.upload(dataUri, { ...options, ...placement })
-        if (typeof url !== 'string') throw new Error('the answer has no address')
-        return { publicId, url }
+        const { secure_url: imagenUrl } = await uploader.upload(dataUri, {
+          ...options,
+          ...placement,
+        })
+        if (typeof imagenUrl !== 'string') throw new Error('the answer has no address')
+        return { imagenPublicId, imagenUrl }
       })
     } catch (cause) {
-      void remove(publicId, log)
+      void remove(imagenPublicId, log)
       throw new Failure('upload', undefined, { cause })
     }
   }
 
-  return { upload, remove }
+  /**
+   * Uploads the image in a data URI, if there is one, and then calls `writeUsuario`, which writes the user
+   * with that image. Returns what `writeUsuario` returns. Throws the Failure `upload`, and what
+   * `writeUsuario` throws.
+   *
+   * The image is removed again if `writeUsuario` has failed without writing the user, or if it
+   * returns undefined because there is no such user.
+   */
+  async function store<T>(
+    dataUri: string | undefined,
+    log: FastifyBaseLogger,
+    writeUsuario: (imagen?: ImagenAlojada) => Promise<T>,
+  ): Promise<T> {
+    if (dataUri === undefined) return writeUsuario()
+
+    const imagen = await upload(dataUri, log)
+    const { imagenPublicId } = imagen
+    const stored = await writeUsuario(imagen).catch(async (error) => {
+      if (mayHaveHappened(error)) {
+        // The user may refer to the image now. An unused image does less harm than a missing one.
+        const line = { publicId: imagenPublicId }
+        log.warn(line, 'image kept: the write of its user may have been carried out')
+      } else {
+        await remove(imagenPublicId, log)
+      }
+      throw error
+    })
+    if (stored === undefined) await remove(imagenPublicId, log)
+    return stored
+  }
+
+  return { store, remove }
 }
 
 /** What the SDK rejects with. If the connection has failed, it has only `error`. */
@@ -113,35 +137,4 @@ function hostError(rejection: Rejection) {
   // The host's message may quote the image, which must not reach a log.
   const text = description.replace(/data:\S*/g, 'data:…').slice(0, 200)
   return new Error(`image host: ${text}${status ? ` (${status})` : ''}`)
-}
-
-/**
- * Uploads the image, if there is one, and then calls `writeUsuario`, which writes the user with
- * that image. Returns what `writeUsuario` returns. Throws what `imagenes.upload` and `writeUsuario`
- * throw.
- *
- * The image is removed again if `writeUsuario` has failed without writing the user, or if it
- * returns undefined because there is no such user.
- */
-export async function storeWithImagen<T>(
-  imagenes: Imagenes,
-  dataUri: string | undefined,
-  log: FastifyBaseLogger,
-  writeUsuario: (imagen: ImagenAlojada | undefined) => Promise<T>,
-): Promise<T> {
-  if (dataUri === undefined) return writeUsuario(undefined)
-
-  const imagen = await imagenes.upload(dataUri, log)
-  const { publicId } = imagen
-  const stored = await writeUsuario(imagen).catch(async (error) => {
-    if (mayHaveHappened(error)) {
-      // The user may refer to the image now. An unused image does less harm than a missing one.
-      log.warn({ publicId }, 'image kept: the write of its user may have been carried out')
-    } else {
-      await imagenes.remove(publicId, log)
-    }
-    throw error
-  })
-  if (stored === undefined) await imagenes.remove(publicId, log)
-  return stored
 }

@@ -1,7 +1,8 @@
-import { type Needs, onRefusal } from '../access/refusal.js'
+import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
+import { type Constraints, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
-import { onConstraint, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -70,19 +71,7 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
 }
 
 /** A user to be written. The image has been uploaded already, and `strPwd` is a hash. */
-type ConImagen<T> = Omit<T, 'imagenBase64'> & {
-  imagen: ImagenAlojada | undefined
-}
-
-/** Returns the record for sql/transactions. Its JSON lacks the fields that are undefined. */
-function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
-  const { imagen, ...rest } = usuario
-  return {
-    ...rest,
-    imagenUrl: imagen?.url,
-    imagenPublicId: imagen?.publicId,
-  }
-}
+type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
  * Adds a user and returns it. Throws the Failure `conflict` if the email or the
@@ -92,14 +81,11 @@ function record(usuario: ConImagen<UsuarioNuevo | UsuarioEditado>) {
 export async function insertUsuario(
   sql: Sql,
   caller: Caller,
-  usuario: ConImagen<UsuarioNuevo>,
+  usuario: Escrito<UsuarioNuevo>,
 ): Promise<Usuario> {
-  const [row] = await sql<[{ data: Usuario }]>`
-    select insert_usuario(${sql.json(record(usuario))}, ${sql.json(caller)}) -> 'data' as data
-  `
-    .catch(onRefusal)
-    .catch(onConflicto)
-  return row.data
+  const call = sql`insert_usuario(${sql.json(usuario)}, ${sql.json(caller)})`
+  const { data } = await write<{ data: Usuario }>(sql, call, CONFLICT)
+  return data
 }
 
 /** A user after an update. */
@@ -114,7 +100,7 @@ interface UsuarioEscrito {
  * and a deactivation end all sessions of the user.
  *
  * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
- * returns undefined, which tells storeWithImagen to remove the uploaded image. Throws what insertUsuario
+ * returns undefined, which tells `store` in imagen.ts to remove the uploaded image. Throws what insertUsuario
  * throws. `forbidden` also means that the user's present profile has a permission that the caller's
  * profile lacks.
  */
@@ -122,14 +108,11 @@ export async function updateUsuario(
   sql: Sql,
   caller: Caller,
   id: number,
-  cambios: ConImagen<UsuarioEditado>,
+  cambios: Escrito<UsuarioEditado>,
 ): Promise<UsuarioEscrito | undefined> {
-  const [row] = await sql<[{ answer: UsuarioEscrito | { data: null } }]>`
-    select update_usuario(${id}, ${sql.json(record(cambios))}, ${sql.json(caller)}) as answer
-  `
-    .catch(onRefusal)
-    .catch(onConflicto)
-  return row.answer.data ? row.answer : undefined
+  const call = sql`update_usuario(${id}, ${sql.json(cambios)}, ${sql.json(caller)})`
+  const answer = await write<UsuarioEscrito | { data: null }>(sql, call, CONFLICT)
+  return answer.data ? answer : undefined
 }
 
 /**
@@ -137,10 +120,9 @@ export async function updateUsuario(
  * if the user's profile has a permission that the caller's profile lacks.
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promise<string | null> {
-  const [row] = await sql<[{ imagen: string | null }]>`
-    select delete_usuario(${id}, ${sql.json(caller)}) ->> 'imagenAnterior' as imagen
-  `.catch(onRefusal)
-  return row.imagen
+  const call = sql`delete_usuario(${id}, ${sql.json(caller)})`
+  const { imagenAnterior } = await write<Pick<UsuarioEscrito, 'imagenAnterior'>>(sql, call)
+  return imagenAnterior
 }
 
 /**
@@ -154,11 +136,8 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  await sql`
-    select begin_write_usuario(${id}, ${idPerfil}, ${sql.json(caller)})
-  `
-    .catch(onRefusal)
-    .catch(onConflicto)
+  const call = sql`begin_write_usuario(${id}, ${idPerfil}, ${sql.json(caller)})`
+  await write(sql, call, CONFLICT)
 }
 
 const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
@@ -168,8 +147,8 @@ const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
 /** The messages of the Failure `conflict` for a user. */
 export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
 
-const onConflicto = onConstraint({
+const CONFLICT: Constraints = {
   usuario_correo_unico: ['conflict', CORREO_REGISTRADO],
   usuario_nombre_unico: ['conflict', NOMBRE_REGISTRADO],
   usuario_perfil_fk: ['conflict', PERFIL_DESCONOCIDO],
-})
+}

@@ -4,7 +4,7 @@ import { forbidden } from '../access/refusal.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
-import { type ImagenAlojada, type Imagenes, storeWithImagen } from './imagen.js'
+import type { ImagenAlojada, Imagenes } from './imagen.js'
 import {
   CONFLICTOS,
   checkUsuarioWrite,
@@ -100,8 +100,8 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
       const strPwd = await passwords.hash(usuario.strPwd, caller.id)
       const insert = (imagen?: ImagenAlojada) =>
-        insertUsuario(sql, caller, { ...usuario, strPwd, imagen })
-      const creado = await storeWithImagen(imagenes, imagenBase64, log, insert)
+        insertUsuario(sql, caller, { ...usuario, strPwd, ...imagen })
+      const creado = await imagenes.store(imagenBase64, log, insert)
       return success(creado)
     },
   })
@@ -132,8 +132,8 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       }
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, caller.id))
       const update = (imagen?: ImagenAlojada) =>
-        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, imagen })
-      const updated = await storeWithImagen(imagenes, imagenBase64, log, update)
+        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, ...imagen })
+      const updated = await imagenes.store(imagenBase64, log, update)
       if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
       return success(updated?.data)
     },
