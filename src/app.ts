@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, maxHeaderSize } from 'node:http'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
 import { startPasswords } from './access/password.js'
@@ -11,7 +11,7 @@ import type { Config } from './config.js'
 import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
-import { answerOddRequests, refuseConnection, routeWithoutPath } from './http/answers/unreadable.js'
+import { answerOddRequests, refuseConnection } from './http/answers/unreadable.js'
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
@@ -25,9 +25,6 @@ import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
 import { imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
-
-/** The largest head of a request, which is its request line and its headers, in bytes. */
-const MAX_HEADER = 16_384
 
 /** The descriptions that the OpenAPI document contains besides the routes. */
 const ABOUT = {
@@ -79,11 +76,10 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     trustProxy: config.TRUST_PROXY,
     bodyLimit: BODY_LIMIT,
     // A path parameter may be as long as the head of a request.
-    routerOptions: { maxParamLength: MAX_HEADER },
+    routerOptions: { maxParamLength: maxHeaderSize },
     serverFactory: (handler) =>
       createServer(
         {
-          maxHeaderSize: MAX_HEADER,
           // How long the head of a request may take to arrive, in milliseconds.
           headersTimeout: 15_000,
           // How often Node checks headersTimeout and requestTimeout, in milliseconds.
@@ -100,8 +96,11 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => {
-      routeWithoutPath(app, request, reply)
+    // A path cannot be decoded. Fastify would run no hooks for the request, so it is routed again, with an
+    // empty path, which answerOddRequests refuses.
+    frameworkErrors: (_error, { raw }, reply) => {
+      raw.url = ''
+      app.routing(raw, reply.raw)
     },
     clientErrorHandler: (error, connection) => {
       refuseConnection(app, error, connection)
@@ -152,7 +151,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     await limitLoad(api)
     guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
-    parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
+    parseJsonBodies(api, imageLimit)
     api.register(authRoutes, { prefix: '/api/auth', pool, passwords, config })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',

@@ -1,14 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp } from './app.js'
 import { ConfigError, loadConfig } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
-import { drain } from './http/drain.js'
 import { openDestination } from './http/observation/destination.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 import { VERSION } from './version.js'
 
 /** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
 const EXIT_DEADLINE = 9000
+/** How long `/health/ready` answers 503 while connections are still accepted, in milliseconds. */
+const NOTICE = 500
 
 const log = openDestination(process.stdout.fd)
 let problem = 'llavero cannot start'
@@ -60,6 +62,9 @@ async function stop(signal: NodeJS.Signals) {
   setTimeout(exit, EXIT_DEADLINE, 0)
   // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
   // that has not ended.
-  if (app.server.listening) await drain(app)
+  if (app.server.listening) {
+    await sleep(NOTICE)
+    await app.close()
+  }
   await exit(0)
 }

@@ -25,7 +25,7 @@ const EXCEPTIONS = [
   'database/pool.ts -> http/answers/failures.ts',
   // The statements of a user have a share of the connections, as the user's passwords have one of the threads.
   'database/pool.ts -> http/limits/fair-share.ts',
-  // The violation of a database constraint becomes a Failure.
+  // A statement that was refused with a Failure was not sent.
   'database/sql.ts -> http/answers/failures.ts',
 ]
 

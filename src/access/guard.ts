@@ -18,7 +18,7 @@ import type { VerifyToken } from './token.js'
 const MAX_IN_FLIGHT = 2
 
 /** Describes what a caller needs to use a route. */
-export type Access =
+type Access =
   /** The route needs no session. */
   | 'public'
   /** Any session. The four rules in README.md do not limit its writes: it may write only the caller's own user. */

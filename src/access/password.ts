@@ -13,8 +13,6 @@ const THREADS = 2
  * one waits about 8 s.
  */
 const MAX_WAITING = 256
-/** How many tasks of one user may wait. */
-const MAX_WAITING_OF_USER = 64
 
 /** A task, and the connection of the client that waits for it. */
 interface Task extends HashTask {
@@ -38,7 +36,7 @@ export function startPasswords() {
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
   const queue = fastq.promise(runTask, THREADS)
-  const takeShare = shareFairly(1, MAX_WAITING_OF_USER)
+  const takeShare = shareFairly(1)
 
   async function run(task: Task, user?: number) {
     return takeShare(user, async () => {

@@ -43,21 +43,19 @@ declare module 'fastify' {
  * `x-needs`.
  */
 export function reportRefusals(app: FastifyInstance) {
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    const { failure, caller } = request
-    if (!(failure instanceof RefusedFailure)) return done()
+  app.addHook('onError', async (request, reply, error) => {
+    if (!(error instanceof RefusedFailure)) return
 
     // A login has no caller, but its refusal has `who`.
-    const { id, nombre, idPerfil, perfil } = caller ?? {}
-    const { needs } = failure.refusal
+    const { id, nombre, idPerfil, perfil } = request.caller ?? {}
+    const { needs } = error.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
     request.refusal = {
       who: { id, nombre, idPerfil, perfil },
       route: request.routeOptions.url,
       target: targetOf(request),
-      ...failure.refusal,
+      ...error.refusal,
     }
-    done()
   })
 }
 

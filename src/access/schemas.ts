@@ -40,10 +40,17 @@ export interface Token {
  * The names of the system modules. The permissions for them decide who may use which endpoint.
  * sql/functions/is_modulo_de_sistema.sql has the same list.
  */
-export type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
+type ModuloDeSistema = 'USUARIO' | 'PERFIL' | 'MODULO' | 'PERMISOS'
 
 /** The actions that a permission can allow. Each of them is a flag of a permission record. */
-export type Accion = 'bitAgregar' | 'bitEditar' | 'bitConsulta' | 'bitEliminar' | 'bitDetalle'
+export const ACCIONES = [
+  'bitAgregar',
+  'bitEditar',
+  'bitConsulta',
+  'bitEliminar',
+  'bitDetalle',
+] as const
+export type Accion = (typeof ACCIONES)[number]
 
 /** The permission to carry out an action on the records of a system module. */
 export interface Permission {

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Accion } from '../access/schemas.js'
+import { ACCIONES } from '../access/schemas.js'
 import { Done, Named, Nullable } from '../http/answers/envelopes.js'
 import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Id, Text } from '../http/input/fields.js'
@@ -88,7 +88,6 @@ const IdDeFila = field([requiredAndNotEmpty, isId], {
 })
 
 const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as const
-const FLAGS: Accion[] = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 
 export const Filtro = Type.Object({
   antes: Type.Optional(IdDeFila),
@@ -103,6 +102,6 @@ export type Filtro = Static<typeof Filtro>
 export const Pregunta = Type.Object({
   idUsuario: Id('Id del usuario, aunque ya no exista'),
   modulo: Text({ description: 'Nombre del módulo, aunque ya no exista' }),
-  accion: Choice(FLAGS, 'La acción permitida'),
+  accion: Choice(ACCIONES, 'La acción permitida'),
 })
 export type Pregunta = Static<typeof Pregunta>

@@ -24,7 +24,7 @@ import {
 const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
 const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 const MISMA = 'La contraseña nueva debe ser distinta'
-const CERRADA = 'Sesión cerrada correctamente' as const
+const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as const
 
 /** The largest body of a login or logout, in bytes. */
 const BODY_LIMIT = 16 * 1024
@@ -43,7 +43,6 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
     global: false,
     // The plugin has no value for `no limit`.
     max: config.LOGIN_RATE_LIMIT || Number.MAX_SAFE_INTEGER,
-    timeWindow: '1 minute',
     cache: ADDRESSES,
   })
   // A login and a change of the password have one counter for each address.
@@ -141,8 +140,8 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
     },
     handler: async (request, reply) => {
       await endSesiones(request.sql, request.caller)
-      reply.clearCookie(COOKIE, { path: '/' })
-      return { success: true as const, message: CERRADA }
+      reply.clearCookie(COOKIE)
+      return CERRADA
     },
   })
 

@@ -3,7 +3,6 @@ import postgres, { type Options, type PendingQuery, type Row, type Sql } from 'p
 import type { Config } from '../config.js'
 import { inTime } from './sql.js'
 
-export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_POOL_MAX' | 'DATABASE_PREPARE'>
 export type Host = Config['DATABASE_URL']['hosts'][number]
 
 /** How long opening a connection may take, in seconds. */
@@ -31,7 +30,7 @@ export type Driver = ReturnType<typeof openDriver>
 
 /** Returns an instance of postgres.js, which opens connections when statements need them. */
 export function openDriver(
-  { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: DatabaseConfig,
+  { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: Config,
   host: Host,
   { connection, ...further }: DriverOptions,
 ) {
@@ -74,7 +73,7 @@ export function openDriver(
     fetch_types: false,
     connect_timeout: CONNECT_TIMEOUT,
     // The pool pauses before it tries again.
-    backoff: () => 0,
+    backoff: false,
     max_lifetime: null,
     onnotice: () => {},
     connection: { application_name: 'llavero', ...connection },
@@ -91,7 +90,11 @@ export function openDriver(
      * instance. The driver then calls `resolve` or `reject` of the query.
      */
     send: handler,
-    close,
+    /** Closes all connections when their statements have been answered, or after `timeout` seconds. */
+    async end(timeout: number) {
+      await sql.end({ timeout })
+      close()
+    },
     /**
      * Closes all connections with a reset, which drops the bytes that were not sent yet. So a statement that
      * was reported as failed cannot reach the server later.
@@ -111,7 +114,7 @@ export function openDriver(
  * Opens one connection to the first host that is a primary, for migrations, which may take long. The
  * caller must end it. If no host can be used, throws an error with the reason for each host.
  */
-export async function openPrimary(config: DatabaseConfig): Promise<Sql> {
+export async function openPrimary(config: Config): Promise<Sql> {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
     const { sql, cut } = openDriver(config, host, { max: 1 })

@@ -2,16 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import fastq from 'fastq'
 import type { Row, RowList } from 'postgres'
+import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
-import {
-  CONNECT_TIMEOUT,
-  type DatabaseConfig,
-  type Driver,
-  type Host,
-  openDriver,
-  type Query,
-} from './connection.js'
+import { CONNECT_TIMEOUT, type Driver, type Host, openDriver, type Query } from './connection.js'
 import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
 
 /**
@@ -19,8 +13,6 @@ import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } 
  * attempt to open a connection.
  */
 const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
-/** How many statements of one user may wait. */
-const MAX_WAITING = 64
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
@@ -73,10 +65,10 @@ export type Pool = ReturnType<typeof openPool>
  * statement has been answered. If a statement has no answer in time, the network or the server is
  * silent, because the server has a shorter time limit. Then all connections of its instance are reset.
  */
-export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
+export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
-  const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)), MAX_WAITING)
+  const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)))
   /** How many statements have a connection, open one, or wait. */
   let unanswered = 0
   /** The hosts. The first one is the host of the present driver. */
@@ -187,7 +179,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
   function replace(used: Driver) {
     if (used !== driver || isEnded) return
     driver = open()
-    void used.sql.end({ timeout: END_TIMEOUT }).then(used.close)
+    void used.end(END_TIMEOUT)
   }
 
   /** Returns the error for a statement that could not be sent. */
@@ -206,8 +198,7 @@ export function openPool(config: DatabaseConfig, log: Pick<FastifyBaseLogger, 'i
     /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
     async end() {
       isEnded = true
-      await driver.sql.end({ timeout: 1 })
-      driver.close()
+      await driver.end(1)
     },
   })
 }

@@ -10,9 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** How long `/health/ready` answers 503 while connections are still accepted, in milliseconds. */
-const NOTICE = 500
-/** How long an idle connection stays open after that, in milliseconds. */
+/** How long an idle connection stays open, in milliseconds. */
 const IDLE_GRACE = 2000
 
 /**
@@ -40,10 +38,4 @@ export function keepIdleConnections(app: FastifyInstance) {
     stopAccepting.call(app.server)
     await Promise.race([allEnded, graceEnded])
   })
-}
-
-/** Closes a listening application, NOTICE after `isStopping` was set. */
-export async function drain(app: FastifyInstance) {
-  await sleep(NOTICE)
-  await app.close()
 }

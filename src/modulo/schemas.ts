@@ -7,7 +7,7 @@ import {
   isText,
   requiredAndNotBlank,
 } from '../http/input/constraints.js'
-import { field, PageNumber, PathId, Search } from '../http/input/fields.js'
+import { field, IdWithOneText, PageNumber, Search } from '../http/input/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', 'Un módulo', {
@@ -65,5 +65,5 @@ export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
 })
 
 export const ModuloParams = Type.Object({
-  id: PathId('ID de módulo inválido.', 'Id del módulo'),
+  id: IdWithOneText('ID de módulo inválido.', 'Id del módulo'),
 })

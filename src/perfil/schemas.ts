@@ -2,9 +2,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Named } from '../http/answers/envelopes.js'
 import {
   Bool,
+  IdWithOneText,
   Omissible,
   PageNumber,
-  PathId,
   QueryBoolean,
   Search,
   Text,
@@ -64,5 +64,5 @@ export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a 
 export type PerfilEditado = Static<typeof PerfilEditado>
 
 export const PerfilParams = Type.Object({
-  id: PathId('ID de perfil inválido', 'Id del perfil'),
+  id: IdWithOneText('ID de perfil inválido', 'Id del perfil'),
 })

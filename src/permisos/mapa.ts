@@ -1,15 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../access/schemas.js'
 import type { Sql } from '../database/sql.js'
-import { findMapaDePermisos } from './queries.js'
-
-/** A permission map as it is sent to clients. */
-export interface Mapa {
-  /** The version of the map. Null if there is no such profile. */
-  version: string | null
-  /** The body of the answer, as JSON. */
-  body: Buffer
-}
+import type { PermisosAccion } from './schemas.js'
 
 /**
  * How many bytes all cached bodies may have together. If there are more, the cache removes the
@@ -17,12 +9,36 @@ export interface Mapa {
  */
 const MAX_BYTES = 32 * 1024 * 1024
 
-/** Reads the permission map of a profile (contract, section 4.6). It is empty if there is no such profile. */
-export async function findMapa(sql: Sql, idPerfil: number): Promise<Mapa> {
-  const { version, permisos } = await findMapaDePermisos(sql, idPerfil)
-  const json = JSON.stringify({ success: true, permisos })
-  return { version, body: Buffer.from(json) }
+/**
+ * Finds the permission map of a profile (contract, section 4.6), which is empty if the profile is unknown.
+ * `version` is null then. `body` is the body of the answer, as JSON.
+ */
+export async function findMapa(sql: Sql, idPerfil: number) {
+  const rows = await sql<(PermisosAccion & { version: string })[]>`
+    select
+      "versionPermisos" as version,
+      "strNombreModulo" as "nombreModulo",
+      "bitAgregar",
+      "bitEditar",
+      "bitConsulta",
+      "bitEliminar",
+      "bitDetalle"
+    from perfil
+    left join (
+      permisos_perfil
+      join modulo on modulo.id = "idModulo"
+    ) on "idPerfil" = perfil.id
+    where perfil.id = ${idPerfil}
+    order by permisos_perfil.id
+  `
+  // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
+  const named = rows.filter(({ nombreModulo }) => nombreModulo !== null)
+  const entries = named.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
+  const json = JSON.stringify({ success: true, permisos: Object.fromEntries(entries) })
+  return { version: rows[0]?.version ?? null, body: Buffer.from(json) }
 }
+
+type Mapa = Awaited<ReturnType<typeof findMapa>>
 
 /**
  * Returns a function that finds the permission map of the caller's own profile. The map of the version that

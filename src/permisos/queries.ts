@@ -2,13 +2,7 @@ import type { Caller } from '../access/schemas.js'
 import { type Constraints, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import type { Sql } from '../database/sql.js'
-import type {
-  Entrada,
-  Permiso,
-  PermisoConNombres,
-  PermisoEnviado,
-  PermisosAccion,
-} from './schemas.js'
+import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './schemas.js'
 
 /**
  * Finds one page of all permission records, by ascending id, with the names of their profiles and
@@ -50,48 +44,11 @@ export async function listPermisos(sql: Sql, page = 1) {
   return { data, totalPages: Math.max(1, totalPages) }
 }
 
-/** A permission map and its version. */
-interface MapaLeido {
-  /** Null if the profile is unknown. */
-  version: string | null
-  /** The permissions, by the name of the module. */
-  permisos: Record<string, PermisosAccion>
-}
-
-/** Finds the permission map of a profile, which is empty if the profile is unknown, and its version. */
-export async function findMapaDePermisos(sql: Sql, idPerfil: number): Promise<MapaLeido> {
-  const rows = await sql<(PermisosAccion & { version: string })[]>`
-    select
-      "versionPermisos" as version,
-      "strNombreModulo" as "nombreModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitEliminar",
-      "bitDetalle"
-    from perfil
-    left join (
-      permisos_perfil
-      join modulo on modulo.id = "idModulo"
-    ) on "idPerfil" = perfil.id
-    where perfil.id = ${idPerfil}
-    order by permisos_perfil.id
-  `
-  // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
-  const named = rows.filter(({ nombreModulo }) => nombreModulo !== null)
-  const entries = named.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
-  return { version: rows[0]?.version ?? null, permisos: Object.fromEntries(entries) }
-}
-
-/** The permission records of a profile, and their version. */
-interface PermisosLeidos {
-  /** Null if the profile is unknown. */
-  version: string | null
-  permisos: Permiso[]
-}
-
-/** Finds the permission records of a profile, by ascending id, and their version. */
-export async function listPermisosByPerfil(sql: Sql, idPerfil: number): Promise<PermisosLeidos> {
+/**
+ * Finds the permission records of a profile, by ascending id, and their version, which is null if the
+ * profile is unknown.
+ */
+export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
   const rows = await sql<(Permiso & { version: string })[]>`
     select
       "versionPermisos" as version,

@@ -8,7 +8,7 @@ import {
   Success,
   success,
 } from '../http/answers/envelopes.js'
-import { Failure, statusFailure } from '../http/answers/failures.js'
+import { Failure, JSON_TYPE, statusFailure } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { cacheMapas, findMapa } from './mapa.js'
@@ -38,7 +38,7 @@ import {
 const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
 const NO_GUARDADO = 'Error al guardar en base de datos'
 const CAMBIADOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
-const GUARDADO = 'Matriz actualizada correctamente' as const
+const GUARDADA = { success: true, message: 'Matriz actualizada correctamente' } as const
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
@@ -151,7 +151,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
         const isCurrent = headers['if-none-match']?.includes(etag)
         if (isCurrent) return reply.code(304).send(undefined)
       }
-      return reply.type('application/json; charset=utf-8').send(body)
+      return reply.type(JSON_TYPE).send(body)
     },
   })
 
@@ -195,7 +195,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       description: 'Con If-Match, solo si los permisos tienen todavía esa versión.',
       headers: MatrizHeaders,
       body: Matriz,
-      response: { 200: Confirmation(GUARDADO) },
+      response: { 200: Confirmation(GUARDADA) },
     },
     handler: async ({ sql, caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
@@ -208,7 +208,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       const versiones = versionsIn(headers['if-match'])
       const version = await replacePermisos(sql, caller, idPerfil, permisos, versiones)
       if (version !== null) reply.header('etag', etagOf(version))
-      return { success: true as const, message: GUARDADO }
+      return GUARDADA
     },
   })
 }

@@ -1,9 +1,8 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Done, Named } from '../http/answers/envelopes.js'
-import { type Constraint, isBoolean, isText, required } from '../http/input/constraints.js'
-import { field, Id, List, Omissible, PathId } from '../http/input/fields.js'
+import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
+import { field, Id, IdWithOneText, Omissible } from '../http/input/fields.js'
 
-const PERFIL_REQUERIDO = 'ID de perfil requerido'
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
 /**
@@ -22,10 +21,6 @@ const flags = <T extends TSchema>(flag: (description: string) => T) => ({
 const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
 
 // The OpenAPI document's descriptions of the other fields.
-const ID = {
-  description: 'Id del permiso',
-  examples: [12],
-}
 const ID_PERFIL = {
   description: 'Id del perfil que tiene el permiso',
   examples: [3],
@@ -34,13 +29,19 @@ const ID_MODULO = {
   description: 'Id del módulo del permiso',
   examples: [16],
 }
-const NOMBRE_PERFIL = {
-  description: 'Nombre del perfil',
-  examples: ['Ventas'],
-}
 const NOMBRE_MODULO = {
   description: 'Nombre del módulo',
   examples: ['VENTAS'],
+}
+
+/** The schemas of the ids in an answer. */
+const storedIds = {
+  id: Type.Integer({
+    description: 'Id del permiso',
+    examples: [12],
+  }),
+  idPerfil: Type.Integer(ID_PERFIL),
+  idModulo: Type.Integer(ID_MODULO),
 }
 
 /** The values that a flag in a request may have. Each of them except `true` means false. */
@@ -62,9 +63,7 @@ const sentFlag = (description: string) =>
 
 /** A permission record (contract, section 2.4). */
 export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un módulo', {
-  id: Type.Integer(ID),
-  idPerfil: Type.Integer(ID_PERFIL),
-  idModulo: Type.Integer(ID_MODULO),
+  ...storedIds,
   ...storedFlags,
 })
 export type Permiso = Static<typeof Permiso>
@@ -74,10 +73,11 @@ export const PermisoConNombres = Named(
   'PermisoConNombres',
   'Un permiso con los nombres de perfil y módulo',
   {
-    id: Type.Integer(ID),
-    idPerfil: Type.Integer(ID_PERFIL),
-    idModulo: Type.Integer(ID_MODULO),
-    nombrePerfil: Type.String(NOMBRE_PERFIL),
+    ...storedIds,
+    nombrePerfil: Type.String({
+      description: 'Nombre del perfil',
+      examples: ['Ventas'],
+    }),
     nombreModulo: Type.String(NOMBRE_MODULO),
     ...storedFlags,
   },
@@ -143,14 +143,15 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
 export const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
-  idPerfil: Id('Id del perfil cuyos permisos se sustituyen', {
-    missing: PERFIL_REQUERIDO,
-    number: PERFIL_REQUERIDO,
-  }),
-  permisos: Omissible({
-    ...List(Entrada, MAX_ENTRADAS),
-    description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
-  }),
+  idPerfil: IdWithOneText('ID de perfil requerido', 'Id del perfil cuyos permisos se sustituyen'),
+  permisos: Omissible(
+    field<Entrada[]>([required, isList], {
+      items: Entrada,
+      // For the document only. The handler checks it.
+      maxItems: MAX_ENTRADAS,
+      description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
+    }),
+  ),
 })
 
 export const MatrizHeaders = Type.Object({
@@ -162,8 +163,8 @@ export const MatrizHeaders = Type.Object({
 })
 
 export const PermisoParams = Type.Object({
-  id: PathId('ID de permiso inválido', 'Id del permiso'),
+  id: IdWithOneText('ID de permiso inválido', 'Id del permiso'),
 })
 export const DePerfilParams = Type.Object({
-  idPerfil: PathId('ID de perfil inválido', 'Id del perfil'),
+  idPerfil: IdWithOneText('ID de perfil inválido', 'Id del perfil'),
 })

@@ -49,7 +49,7 @@ function isNamed(sql: Sql, search: string) {
 }
 
 /** A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing. */
-export interface UsuarioHallado extends UsuarioVisto {
+interface UsuarioHallado extends UsuarioVisto {
   needs: Needs | null
 }
 

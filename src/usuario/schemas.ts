@@ -13,9 +13,9 @@ import {
   Bool,
   field,
   Id,
+  IdWithOneText,
   Omissible,
   PageNumber,
-  PathId,
   QueryBoolean,
   Search,
   Text,
@@ -40,7 +40,7 @@ const CELULAR = {
 }
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
-export const Email = Text({ further: [isEmail], ...CORREO })
+const Email = Text({ further: [isEmail], ...CORREO })
 
 /** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
@@ -152,5 +152,5 @@ export const UsuarioEditado = Named(
 export type UsuarioEditado = Static<typeof UsuarioEditado>
 
 export const UsuarioParams = Type.Object({
-  id: PathId('ID de usuario inválido', 'Id del usuario'),
+  id: IdWithOneText('ID de usuario inválido', 'Id del usuario'),
 })

@@ -39,8 +39,8 @@ export const Page = <T extends TSchema>(row: T) =>
     }),
   })
 
-/** Returns the schema of an answer `{ success: true, message }` with a constant message. */
-export const Confirmation = <T extends string>(message: T) =>
+/** Returns the schema of the constant answer `{ success: true, message }`. */
+export const Confirmation = <T extends string>({ message }: { message: T }) =>
   Type.Object({
     success: Done,
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
@@ -53,4 +53,4 @@ export const DELETED = {
 } as const
 
 /** The schema of DELETED. */
-export const Deleted = Confirmation(DELETED.message)
+export const Deleted = Confirmation(DELETED)

@@ -45,7 +45,7 @@ export const USUAL = {
   unexpected: statusFailure(500, 'Error interno del servidor'),
 }
 
-export type FailureCode = keyof typeof USUAL
+type FailureCode = keyof typeof USUAL
 
 /** The answers that a route declares, by kind of failure. They replace those in USUAL. */
 export type FailureAnswers = Partial<Record<FailureCode, FailureAnswer>>
@@ -95,7 +95,7 @@ export function answerFailures(app: FastifyInstance) {
   app.setErrorHandler((error, request, reply) => {
     const failure = toFailure(error)
     const { code, cause } = failure
-    const declared = request.routeOptions.config?.failures
+    const declared = request.routeOptions.config.failures
     const { status, body } = renderFailure(failure, declared)
     request.failure = failure
 

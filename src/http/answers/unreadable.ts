@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, JSON_TYPE, renderFailure } from './failures.js'
+import type { FastifyInstance } from 'fastify'
+import { Failure, JSON_TYPE, USUAL } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */
@@ -56,7 +56,7 @@ export function refuseConnection(
   }
   app.log.info(line, 'request')
 
-  const { message } = renderFailure(new Failure('unreadable')).body
+  const [message] = USUAL.unreadable.texts
   const body = JSON.stringify({ statusCode: status, message })
   // A request that has not been read to its end gets this answer instead of its own.
   response?.detachSocket(connection)
@@ -72,19 +72,6 @@ export function refuseConnection(
   refusal.end(body)
   connection.end()
   setTimeout(() => connection.destroy(), LINGER).unref()
-}
-
-/**
- * Gives a request whose path cannot be decoded back to the router, with an empty path. Otherwise Fastify
- * would run no hooks for it. Used as Fastify's option `frameworkErrors`.
- */
-export function routeWithoutPath(
-  app: FastifyInstance,
-  { raw }: FastifyRequest,
-  reply: FastifyReply,
-) {
-  raw.url = ''
-  app.routing(raw, reply.raw)
 }
 
 /**

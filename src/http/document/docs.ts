@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
+import { JSON_TYPE } from '../answers/failures.js'
 import { type About, collectRoutes, documentOf } from './openapi.js'
 
 const HTML = 'text/html; charset=utf-8'
@@ -79,7 +80,7 @@ export async function serveDocs(app: FastifyInstance, about: About) {
   serve('/docs', HTML, () => PAGE)
   serve('/docs/', HTML, () => PAGE)
   serve('/docs/initializer.js', SCRIPT, () => INITIALIZER)
-  serve('/docs/json', 'application/json; charset=utf-8', () => documentOf(app))
+  serve('/docs/json', JSON_TYPE, () => documentOf(app))
   for (const [name, type] of Object.entries(FILES)) {
     const path = resolve(`swagger-ui-dist/${name}`)
     serve(`/docs/static/${name}`, type, () => readFileSync(path), FOR_AN_HOUR)

@@ -102,22 +102,29 @@ function answersOf(route: RouteOptions) {
   return Object.fromEntries(answers)
 }
 
-const REQUEST_ID = header('string', 'Id de la petición, con el que consta en el registro')
-const ETAG = header('string', 'La versión de lo leído o guardado')
-const RETRY_AFTER = header('integer', 'Segundos tras los que conviene repetir la petición')
+const REQUEST_ID = {
+  type: 'string',
+  description: 'Id de la petición, con el que consta en el registro',
+}
+const ETAG = { type: 'string', description: 'La versión de lo leído o guardado' }
+const RETRY_AFTER = {
+  type: 'integer',
+  description: 'Segundos tras los que conviene repetir la petición',
+}
 
 /** The further headers of the answers with these statuses. */
 const HEADERS: Record<number, object | undefined> = {
-  401: { 'www-authenticate': header('string', 'El esquema de autenticación: Bearer') },
+  401: {
+    'www-authenticate': { type: 'string', description: 'El esquema de autenticación: Bearer' },
+  },
   403: {
-    'x-needs': header('string', 'Lo que falta: un permiso, como en security, o administrador'),
+    'x-needs': {
+      type: 'string',
+      description: 'Lo que falta: un permiso, como en security, o administrador',
+    },
   },
   429: { 'retry-after': RETRY_AFTER },
   503: { 'retry-after': RETRY_AFTER },
-}
-
-function header(type: string, description: string) {
-  return { type, description }
 }
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */

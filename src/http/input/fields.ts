@@ -1,16 +1,9 @@
-import {
-  type SchemaOptions,
-  type Static,
-  type TObject,
-  type TSchema,
-  Type,
-} from '@sinclair/typebox'
+import { type SchemaOptions, type TSchema, Type } from '@sinclair/typebox'
 import {
   type Constraint,
   hasAtMost,
   isBoolean,
   isId,
-  isList,
   isPage,
   isStorable,
   isText,
@@ -77,13 +70,9 @@ export const Id = (description: string, messages?: Messages) =>
     examples: [MAX_ID],
   })
 
-/** Returns the schema of an id in the path. `message` is the text for all of its constraints. */
-export const PathId = (message: string, description: string) =>
+/** Returns the schema of an id with one text, `message`, for all of its constraints. */
+export const IdWithOneText = (message: string, description: string) =>
   Id(description, { missing: message, number: message })
-
-/** Returns the schema of a list of objects. `maxItems` is for the document; the handler checks it. */
-export const List = <T extends TObject>(items: T, maxItems: number) =>
-  field<Static<T>[]>([required, isList], { maxItems, items })
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>

@@ -97,13 +97,14 @@ export function logRequests(app: FastifyInstance) {
   })
 }
 
-type AnswerListener = (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void
-
 /**
  * Calls `listener` once for each request: when the answer has been sent, or with `isAborted` when the
  * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
  */
-export function onAnswered(app: FastifyInstance, listener: AnswerListener) {
+export function onAnswered(
+  app: FastifyInstance,
+  listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
+) {
   // After this hook the answer is sent, and its end might be missed.
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { socket } = request
