@@ -56,9 +56,10 @@ const ABOUT = {
  * - preParsing: validation.ts checks the path parameters.
  * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
  * - The query and the body are checked (validation.ts), and the handler runs.
- *   failures.ts turns everything that any step throws into an answer.
- * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; access/refusal.ts says who was
- *   refused what; bodies.ts gives the memory for the body back and waits for the rest of the body.
+ * - onError: access/refusal.ts says who was refused what. failures.ts turns everything that any step
+ *   throws into an answer.
+ * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
+ *   the body back and waits for the rest of the body.
  * - When the answer has been sent or the client has disconnected, the log line is written, and the
  *   metrics are updated.
  *
