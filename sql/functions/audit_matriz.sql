@@ -17,12 +17,14 @@ declare
   v_audited record;
 begin
   -- Flags are the same if neither record has one beyond the other.
-  select array_agg(antes), array_agg(despues)
+  select
+    array_agg(antes) filter (where antes.id is not null),
+    array_agg(despues) filter (where despues.id is not null)
   into v_antes, v_despues
   from unnest(p_antes) as antes
   full join unnest(p_despues) as despues using ("idModulo")
-  where antes."idPerfil" is null
-    or despues."idPerfil" is null
+  where antes.id is null
+    or despues.id is null
     or coalesce(flag_beyond(antes, despues), flag_beyond(despues, antes)) is not null;
 
   select * into v_audited from audited_permisos(v_antes, v_despues);
@@ -30,7 +32,7 @@ begin
     'update',
     'permisos',
     p_id_perfil,
-    audited_name('perfil', p_id_perfil),
+    (select "strNombrePerfil" from perfil where id = p_id_perfil),
     coalesce(v_audited.antes, v_none),
     coalesce(v_audited.despues, v_none) || jsonb_build_object(
       'ids', array(select id from unnest(p_despues) order by "idModulo")

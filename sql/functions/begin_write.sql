@@ -26,8 +26,11 @@
 --   the caller is an administrator, or if `enforced` is false.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
--- the user's profile meanwhile. Locks the profiles with lock_perfiles. The permission is read after
--- that, by a statement of its own (see README.md).
+-- the user's profile meanwhile. Then locks the caller's profile with `for share` and the others with
+-- `for no key update`, so that no other transaction changes their permission records or deletes one of
+-- them. The profiles are locked by ascending id, so that two writes to the same profiles do not deadlock.
+-- Foreign-key checks wait for neither kind of lock. The permission is read after that, by a statement of
+-- its own (see README.md).
 --
 -- Until the transaction ends, the audit names this caller, with the name and the profile that the caller
 -- has now.
@@ -43,19 +46,11 @@ create or replace function begin_write(
 language plpgsql
 as $$
 declare
+  v_nombre text;
   v_propio integer;
-  v_quien jsonb;
-  v_locked record;
+  v_perfil record;
 begin
-  select
-    "idPerfil",
-    p_actor || jsonb_build_object(
-      'idUsuario', id,
-      'strNombreUsuario', "strNombreUsuario",
-      'idPerfil', "idPerfil",
-      'strNombrePerfil', (select "strNombrePerfil" from perfil where perfil.id = "idPerfil")
-    )
-  into v_propio, v_quien
+  select "strNombreUsuario", "idPerfil" into v_nombre, v_propio
   from usuario
   where id = (p_actor ->> 'id')::integer
     and "idEstadoUsuario"
@@ -64,11 +59,40 @@ begin
   if not found then
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
-  perform set_config('llavero.actor', v_quien::text, true);
 
-  v_locked := lock_perfiles(v_propio, p_perfiles);
-  perfiles := v_locked.perfiles;
-  if v_locked.es_administrador or not (p_actor ->> 'enforced')::boolean then
+  perfiles := '{}';
+  if v_propio >= any(p_perfiles) then
+    perfiles := array(
+      select id from perfil
+      where id = any(p_perfiles) and id <= v_propio
+      order by id
+      for no key update
+    );
+  end if;
+  select "strNombrePerfil", "bitAdministrador" into v_perfil
+  from perfil
+  where id = v_propio
+  for share;
+  if v_propio < any(p_perfiles) then
+    perfiles := perfiles || array(
+      select id from perfil
+      where id = any(p_perfiles) and id > v_propio
+      order by id
+      for no key update
+    );
+  end if;
+
+  perform set_config(
+    'llavero.actor',
+    (p_actor || jsonb_build_object(
+      'idUsuario', p_actor -> 'id',
+      'strNombreUsuario', v_nombre,
+      'idPerfil', v_propio,
+      'strNombrePerfil', v_perfil."strNombrePerfil"
+    ))::text,
+    true
+  );
+  if v_perfil."bitAdministrador" or not (p_actor ->> 'enforced')::boolean then
     return;
   end if;
   limite := v_propio;

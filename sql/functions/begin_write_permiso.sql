@@ -11,7 +11,7 @@
 -- statement finds the record in a profile that was not returned, the write must treat the record as
 -- unknown.
 --
--- Acquires lock_permiso for an existing record, so that nobody moves the record to another profile
+-- Acquires an advisory lock for an existing record, so that nobody moves the record to another profile
 -- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
 -- deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
@@ -29,7 +29,7 @@ declare
   v_perfil_anterior integer;
   v_write record;
 begin
-  perform lock_permiso(p_id);
+  perform pg_advisory_xact_lock(73055, p_id);
   perform share_modulos();
   select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);

@@ -6,5 +6,5 @@
 create or replace function lock_modulos() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock(modulos_key());
+  select pg_advisory_xact_lock(7305511406);
 $$;

@@ -9,5 +9,5 @@
 create or replace function lock_usuarios() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock(usuarios_key());
+  select pg_advisory_xact_lock(7305511404);
 $$;

@@ -13,17 +13,14 @@
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql
 as $$
-declare
-  v_needs jsonb;
 begin
   if p_limite is null then
     return;
   end if;
-  select case
+  perform refuse(case
     when modulo.id is null then '{"administrador": true}'
     else jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
-  end
-  into v_needs
+  end)
   from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
   left join lateral (
     select *
@@ -34,8 +31,5 @@ begin
   left join modulo on modulo.id = permiso."idModulo"
   where flag_beyond(permiso, propio::permisos_perfil) is not null
   limit 1;
-  if found then
-    perform refuse(v_needs);
-  end if;
 end
 $$;

@@ -5,5 +5,5 @@
 create or replace function share_modulos() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock_shared(modulos_key());
+  select pg_advisory_xact_lock_shared(7305511406);
 $$;

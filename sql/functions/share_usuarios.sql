@@ -5,5 +5,5 @@
 create or replace function share_usuarios() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock_shared(usuarios_key());
+  select pg_advisory_xact_lock_shared(7305511404);
 $$;

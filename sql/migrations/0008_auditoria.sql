@@ -89,32 +89,18 @@ begin
 end
 $$;
 
--- Returns the name of a profile or a module. If the record has just been deleted, as in the cascade of
--- a foreign key, returns the name that the audit has recorded last.
-create function audited_name(p_entidad text, p_id integer) returns text
-language plpgsql stable
+-- Returns the name that the audit has recorded last for a profile or a module. It is needed if the record
+-- has just been deleted, as in the cascade of a foreign key.
+create function last_name(p_entidad text, p_id integer) returns text
+language sql stable
 as $$
-declare
-  v_nombre text;
-begin
-  if p_entidad = 'perfil' then
-    select "strNombrePerfil" into v_nombre from perfil where id = p_id;
-  else
-    select "strNombreModulo" into v_nombre from modulo where id = p_id;
-  end if;
-  if found then
-    return v_nombre;
-  end if;
-
-  select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo') into v_nombre
+  select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo')
   from auditoria
   where entidad = p_entidad
     and "idEntidad" = p_id
     and despues ?| array['strNombrePerfil', 'strNombreModulo']
   order by fecha desc, id desc
-  limit 1;
-  return v_nombre;
-end
+  limit 1
 $$;
 
 -- Records the change of one user, profile or module. Takes the name of the table, and the row before
@@ -167,49 +153,29 @@ $$;
 create function audited_fields(p_fields jsonb) returns jsonb
 language plpgsql stable
 as $$
+declare
+  v_id_perfil integer := (p_fields ->> 'idPerfil')::integer;
 begin
   if p_fields ? 'strPwd' then
     p_fields := p_fields || '{"strPwd": "***"}';
   end if;
-  if p_fields ? 'idPerfil' then
-    p_fields := p_fields || jsonb_build_object(
-      'nombrePerfil', audited_name('perfil', (p_fields ->> 'idPerfil')::integer)
-    );
+  if v_id_perfil is not null then
+    p_fields := p_fields || jsonb_build_object('nombrePerfil', coalesce(
+      (select "strNombrePerfil" from perfil where id = v_id_perfil),
+      last_name('perfil', v_id_perfil)
+    ));
   end if;
   return p_fields;
 end
 $$;
 
 -- Records the permission records that a statement has inserted, updated or deleted, with one row of the
--- audit for each profile. Takes the records before and after the statement. Null counts as none. One
--- statement adds all rows, because a module may have records in tens of thousands of profiles.
+-- audit for each profile. Takes the records before and after the statement. Null counts as none.
 create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
 language plpgsql
 as $$
-declare
-  v_actor jsonb := audited_actor();
 begin
-  insert into auditoria (
-    "idUsuario",
-    "strNombreUsuario",
-    "idPerfil",
-    "strNombrePerfil",
-    ip,
-    "idPeticion",
-    accion,
-    entidad,
-    "idEntidad",
-    nombre,
-    antes,
-    despues
-  )
-  select
-    (v_actor ->> 'idUsuario')::integer,
-    v_actor ->> 'strNombreUsuario',
-    (v_actor ->> 'idPerfil')::integer,
-    v_actor ->> 'strNombrePerfil',
-    v_actor ->> 'ip',
-    v_actor ->> 'idPeticion',
+  perform audit(
     case
       when cambio.antes is null then 'insert'
       when cambio.despues is null then 'delete'
@@ -219,10 +185,11 @@ begin
     id_perfil,
     coalesce(
       (select "strNombrePerfil" from perfil where perfil.id = id_perfil),
-      audited_name('perfil', id_perfil)
+      last_name('perfil', id_perfil)
     ),
     cambio.antes,
     cambio.despues
+  )
   from audited_permisos(p_antes, p_despues) as cambio;
 end
 $$;
@@ -252,7 +219,7 @@ as $$
         'idModulo', "idModulo",
         'nombreModulo', coalesce(
           (select "strNombreModulo" from modulo where modulo.id = "idModulo"),
-          audited_name('modulo', "idModulo")
+          last_name('modulo', "idModulo")
         ),
         'bitAgregar', "bitAgregar",
         'bitEditar', "bitEditar",
@@ -271,93 +238,65 @@ $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
 -- database who may change a record, also if that user may not write the audit itself.
-create function audit_inserted() returns trigger
+create function audit_records() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
-  perform audit_record(tg_table_name, null, to_jsonb(nuevos)) from nuevos order by id;
+  case tg_op
+    when 'INSERT' then
+      perform audit_record(tg_table_name, null, to_jsonb(nuevos)) from nuevos order by id;
+    when 'UPDATE' then
+      perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
+      from viejos
+      join nuevos using (id)
+      order by id;
+    when 'DELETE' then
+      perform audit_record(tg_table_name, to_jsonb(viejos), null) from viejos order by id;
+    when 'TRUNCATE' then
+      execute format(
+        'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
+        tg_table_name
+      );
+  end case;
   return null;
 end
 $$;
 
-create function audit_updated() returns trigger
-language plpgsql security definer set search_path from current
-as $$
-begin
-  perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
-  from viejos
-  join nuevos using (id)
-  order by id;
-  return null;
-end
-$$;
-
-create function audit_deleted() returns trigger
-language plpgsql security definer set search_path from current
-as $$
-begin
-  perform audit_record(tg_table_name, to_jsonb(viejos), null) from viejos order by id;
-  return null;
-end
-$$;
-
-create function audit_permisos_inserted() returns trigger
-language plpgsql security definer set search_path from current
-as $$
-begin
-  perform audit_permisos(null, array(select row(nuevos.*)::permisos_perfil from nuevos));
-  return null;
-end
-$$;
-
--- If a record moves to another profile, the records are deleted first and then inserted. So whoever
--- applies the rows in their order never has one record in two profiles.
-create function audit_permisos_updated() returns trigger
+create function audit_permission_records() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
-  v_antes permisos_perfil[] := array(select row(viejos.*)::permisos_perfil from viejos);
-  v_despues permisos_perfil[] := array(select row(nuevos.*)::permisos_perfil from nuevos);
+  v_antes permisos_perfil[];
+  v_despues permisos_perfil[];
 begin
-  if exists (select id, "idPerfil" from viejos except select id, "idPerfil" from nuevos) then
-    perform audit_permisos(v_antes, null);
-    perform audit_permisos(null, v_despues);
-  else
-    perform audit_permisos(v_antes, v_despues);
-  end if;
+  case tg_op
+    when 'INSERT' then
+      perform audit_permisos(null, array(select row(nuevos.*)::permisos_perfil from nuevos));
+    when 'UPDATE' then
+      v_antes := array(select row(viejos.*)::permisos_perfil from viejos);
+      v_despues := array(select row(nuevos.*)::permisos_perfil from nuevos);
+      if exists (select id, "idPerfil" from viejos except select id, "idPerfil" from nuevos) then
+        -- A record moves to another profile, so the records are deleted first and then inserted. Whoever
+        -- applies the rows in their order never has one record in two profiles.
+        perform audit_permisos(v_antes, null);
+        perform audit_permisos(null, v_despues);
+      else
+        perform audit_permisos(v_antes, v_despues);
+      end if;
+    when 'DELETE' then
+      perform audit_permisos(array(select row(viejos.*)::permisos_perfil from viejos), null);
+    when 'TRUNCATE' then
+      perform audit_permisos(
+        array(select permisos_perfil from permisos_perfil where "idPerfil" = perfil.id), null
+      )
+      from perfil;
+  end case;
   return null;
 end
 $$;
 
-create function audit_permisos_deleted() returns trigger
-language plpgsql security definer set search_path from current
-as $$
-begin
-  perform audit_permisos(array(select row(viejos.*)::permisos_perfil from viejos), null);
-  return null;
-end
-$$;
-
--- Records all rows of a table as deleted, before `truncate` removes them.
-create function audit_truncated() returns trigger
-language plpgsql security definer set search_path from current
-as $$
-begin
-  if tg_table_name = 'permisos_perfil' then
-    perform audit_permisos(
-      array(select permisos_perfil from permisos_perfil where "idPerfil" = perfil.id), null
-    )
-    from perfil;
-  else
-    execute format(
-      'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
-      tg_table_name
-    );
-  end if;
-  return null;
-end
-$$;
-
+-- Updates of `perfil` by other triggers change only what is derived from the permission records, often in
+-- tens of thousands of profiles. They are not recorded.
 do $$
 declare
   v_tabla text;
@@ -366,45 +305,36 @@ begin
     execute format('
       create trigger audit_inserted after insert on %1$I
         referencing new table as nuevos
-        for each statement execute function audit_inserted();
+        for each statement execute function audit_records();
+      create trigger audit_updated after update on %1$I
+        referencing old table as viejos new table as nuevos
+        for each statement when (pg_trigger_depth() = 0)
+        execute function audit_records();
       create trigger audit_deleted after delete on %1$I
         referencing old table as viejos
-        for each statement execute function audit_deleted();
+        for each statement execute function audit_records();
       create trigger audit_truncated before truncate on %1$I
-        for each statement execute function audit_truncated();
+        for each statement execute function audit_records();
     ', v_tabla);
   end loop;
 end
 $$;
-
-create trigger audit_updated after update on usuario
-  referencing old table as viejos new table as nuevos
-  for each statement execute function audit_updated();
-create trigger audit_updated after update on modulo
-  referencing old table as viejos new table as nuevos
-  for each statement execute function audit_updated();
--- Updates by other triggers change only what is derived from the permission records, often in tens of
--- thousands of profiles. They are not recorded.
-create trigger audit_updated after update on perfil
-  referencing old table as viejos new table as nuevos
-  for each statement when (pg_trigger_depth() = 0)
-  execute function audit_updated();
 
 -- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
 -- sets `llavero.matriz` meanwhile.
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as nuevos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function audit_permisos_inserted();
+  execute function audit_permission_records();
 create trigger audit_updated after update on permisos_perfil
   referencing old table as viejos new table as nuevos
-  for each statement execute function audit_permisos_updated();
+  for each statement execute function audit_permission_records();
 create trigger audit_deleted after delete on permisos_perfil
   referencing old table as viejos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function audit_permisos_deleted();
+  execute function audit_permission_records();
 create trigger audit_truncated before truncate on permisos_perfil
-  for each statement execute function audit_truncated();
+  for each statement execute function audit_permission_records();
 
 -- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them, which the
 -- trigger recognises in the call stack. What surrounds its name there depends on the language of the
