@@ -93,6 +93,8 @@ export async function testApp(
     onnotice: () => {},
   })
   closeAtEnd(async () => {
+    // Otherwise the application would keep idle connections open for a moment.
+    app.server.closeAllConnections()
     await app.close()
     await sql.end()
     await Promise.all([captcha.close(), images.close()])

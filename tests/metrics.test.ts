@@ -69,7 +69,7 @@ it('counts the running and the waiting queries of the pool', async () => {
 })
 
 it('counts the waiting password hashes', async () => {
-  const hashes = Array.from({ length: 6 }, () => passwords.hash(ADMIN.strPwd))
+  const hashes = Array.from({ length: 4 }, () => passwords.hash(ADMIN.strPwd))
   expect(Number((await read()).get('llavero_password_hashes_waiting'))).toBeGreaterThanOrEqual(2)
   await Promise.all(hashes)
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { MIGRATION_LOCK, migrate } from '../src/database/migrations.js'
+import { cloneDatabase } from './app.js'
 import { databaseUrl } from './postgres.js'
 
 /** Reads the files of a folder of sql/; returns their names and texts in the order of the names. */
@@ -38,6 +39,13 @@ beforeEach(async () => {
   }
 })
 
+/** Connects to a database that has been migrated. */
+async function openMigrated() {
+  const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
+  onTestFinished(() => sql.end())
+  return sql
+}
+
 it('applies every migration once, in order, and returns their names', async () => {
   const sql = open()
   expect(await migrate(sql)).toEqual(MIGRATIONS)
@@ -51,7 +59,7 @@ it('applies every migration once, in order, and returns their names', async () =
 it('waits for a migration by another replica, whatever the defaults of the server are', async () => {
   const [holder, watcher, one, other] = [open(), open(), open(), open()]
   for (const sql of [one, other]) {
-    await sql`set statement_timeout = 200`
+    await sql`set statement_timeout = 100`
     await sql`set default_transaction_isolation = 'repeatable read'`
   }
   const ended: string[] = []
@@ -64,7 +72,7 @@ it('waits for a migration by another replica, whatever the defaults of the serve
       where datname = current_database() and wait_event = 'advisory'
     `
     await expect.poll(waiting).toHaveLength(2)
-    await sleep(500)
+    await sleep(250)
     expect(await waiting()).toHaveLength(2)
     ended.push('holder')
   })
@@ -105,8 +113,7 @@ describe('the functions', () => {
   })
 
   it('are exactly those that the files create', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     const rows = await sql<{ name: string }[]>`
       select proname as name from pg_proc
       where pronamespace = 'public'::regnamespace
@@ -120,16 +127,14 @@ describe('the functions', () => {
   })
 
   it('are not replaced when their text has not changed', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     const before = await readCatalogue(sql)
     await migrate(sql)
     expect(await readCatalogue(sql)).toEqual(before)
   })
 
   it('are replaced if release 0.2.0 has created them, which kept a checksum for each of them', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     await falsify(sql)
     await sql`comment on table migracion is null`
     await sql`
@@ -141,8 +146,7 @@ describe('the functions', () => {
   })
 
   it('are replaced when an older release has created them, but not when a newer one has', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     const file = new URL('../package.json', import.meta.url)
     const { version } = JSON.parse(await readFile(file, 'utf8'))
     const [major, minor, patch] = version.split('.').map(Number)
@@ -160,8 +164,7 @@ describe('the functions', () => {
   })
 
   it('are kept when they belong to an older release and have no file', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     await sql`create function antigua() returns integer language sql as 'select 1'`
     await makeAs(sql, '0.0.0')
     await migrate(sql)
@@ -169,8 +172,7 @@ describe('the functions', () => {
   })
 
   it('are left unchanged when the database has a migration of a newer release', async () => {
-    const sql = open()
-    await migrate(sql)
+    const sql = await openMigrated()
     // These two statements remove a function and a migration that this release would add.
     await sql`drop function is_modulo_de_sistema`
     await sql`delete from migracion where nombre = ${MIGRATIONS[0] ?? ''}`

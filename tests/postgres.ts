@@ -86,6 +86,7 @@ const SETTINGS = {
   full_page_writes: 'off',
   max_wal_size: '4GB',
   max_connections: '300',
+  autovacuum: 'off',
 }
 
 async function startContainer(): Promise<Server> {

@@ -136,10 +136,10 @@ describe('bytes that are not a valid HTTP request', () => {
 
 describe('a client that does not finish its request', () => {
   // The service makes Node check for such connections every second instead of every 30 seconds.
-  it.each([
+  it.concurrent.for([
     ['headers are', GET],
     ['body is', `${POST}Content-Length: 9\r\n\r\n{`],
-  ])('gets 408 and is disconnected when its %s late', async (_, bytes) => {
+  ])('gets 408 and is disconnected when its %s late', async ([, bytes = ''], { expect }) => {
     const { app } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
     const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
     app.server.headersTimeout = 500
