@@ -17,10 +17,6 @@ type Fragment = Promise<unknown>
  * If there is a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for the page
  * and for the count. Otherwise it would search twice, and the search for the page might read the whole table
  * from the newest row on. Without a search that order is right, because five rows are found at once.
- *
- * `limit` and `offset` are subqueries, so that PostgreSQL uses one generic plan for every page. If
- * they were parameters, the costs of a plan would depend on their values, and PostgreSQL might plan
- * the statement again at each call.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
@@ -34,8 +30,8 @@ export async function findPage<Row extends { id: number }>(
     pagina as (
       select * from todas
       order by id desc
-      limit (select ${PAGE_SIZE}::integer)
-      offset (select ${offset(page)}::bigint)
+      limit ${PAGE_SIZE}
+      offset ${offset(page)}
     )
     select cuenta.total, vistas.*
     from (select count(*)::integer as total from todas) as cuenta

@@ -10,7 +10,7 @@ import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './sche
  *
  * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
  * (sql/migrations/0004_versiones.sql). The ids of the page come from the index alone, which is read up to
- * the page. Only the records of the page are joined. page.ts says why `limit` and `offset` are subqueries.
+ * the page. Only the records of the page are joined.
  */
 export async function listPermisos(sql: Sql, page = 1) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
@@ -35,8 +35,8 @@ export async function listPermisos(sql: Sql, page = 1) {
       select id
       from permisos_perfil
       order by id
-      limit (select ${PAGE_SIZE}::integer)
-      offset (select ${offset(page)}::bigint)
+      limit ${PAGE_SIZE}
+      offset ${offset(page)}
     ))
     order by permisos_perfil.id
   `
