@@ -36,6 +36,9 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
+/** A line of the log. */
+export type LogLine = Record<string, any>
+
 /** The URL of the pooler through which the service connects; undefined to connect directly. */
 const POOLER_URL = process.env.TEST_POOLER_URL
 
@@ -75,6 +78,13 @@ export async function testApp(
       log += line
     },
   }
+  /** Returns the lines of the log. */
+  const readLines = (): LogLine[] =>
+    log
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+
   const config = loadConfig({
     DATABASE_URL: env.DATABASE_URL ?? (await cloneDatabase()),
     JWT_SECRET,
@@ -145,5 +155,6 @@ export async function testApp(
     captcha,
     images,
     readLog: () => log,
+    readLines,
   }
 }

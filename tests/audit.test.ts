@@ -222,12 +222,7 @@ describe('nobody rewrites the audit:', () => {
 describe('a refused request', () => {
   /** Returns the line of the log for the request that got this answer. */
   function lineOf({ headers }: AnswerWithHeaders): Row {
-    const lines = service
-      .readLog()
-      .trim()
-      .split('\n')
-      .map((line): Row => JSON.parse(line))
-      .filter(({ reqId }) => reqId === headers['x-request-id'])
+    const lines = service.readLines().filter(({ reqId }) => reqId === headers['x-request-id'])
     expect(lines).toHaveLength(1)
     return lines[0] as Row
   }

@@ -161,11 +161,11 @@ describe('an image host', () => {
 
   /** Returns the error messages that the log has for uploads that failed during `act`. */
   async function reasons(act: () => Promise<unknown>) {
-    const before = service.readLog().length
+    const before = service.readLines().length
     await act()
-    const lines = service.readLog().slice(before).trim().split('\n')
-    return lines
-      .map((line) => JSON.parse(line))
+    return service
+      .readLines()
+      .slice(before)
       .flatMap(({ msg, err }) => (msg === 'upload' ? [err.message] : []))
   }
 

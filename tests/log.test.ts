@@ -48,12 +48,7 @@ const answers: AnswerWithHeaders[] = []
 const hashes: string[] = []
 const tokens: string[] = []
 
-const lines = (): Line[] =>
-  service
-    .readLog()
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+const lines = (): Line[] => service.readLines()
 
 /** Sends a request and keeps its answer for the tests below. */
 async function call(...request: Parameters<Service['call']>): Promise<AnswerWithHeaders> {
@@ -229,16 +224,15 @@ describe('the log', () => {
   })
 
   it('has lines for health checks and metrics only when they fail', async () => {
-    const { app, readLog } = await testApp({ DATABASE_URL, METRICS: 'true' })
+    const { app, readLines } = await testApp({ DATABASE_URL, METRICS: 'true' })
     const ask = async (path: string) => (await app.inject(path)).statusCode
-    const before = readLog()
+    const before = readLines().length
     for (const path of ['/health/live', '/health/ready?x', '/metrics']) {
       expect(await ask(path)).toBe(200)
     }
     app.isStopping = true
     expect(await ask('/health/ready')).toBe(503)
-    const told = readLog().slice(before.length).trim().split('\n')
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+    expect(readLines().slice(before)).toMatchObject([
       { msg: 'request', path: '/health/ready', status: 503 },
     ])
   })
@@ -279,7 +273,7 @@ describe('the log', () => {
 })
 
 describe('a client that disconnects', async () => {
-  const { app, config, call, adminToken, readLog } = await testApp({ METRICS: 'true' })
+  const { app, config, call, adminToken, readLines } = await testApp({ METRICS: 'true' })
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const body = '{"strNombrePerfil":"otro","bitAdministrador":true}'
   const begin = (length: number) =>
@@ -288,10 +282,7 @@ describe('a client that disconnects', async () => {
   const connections: Socket[] = []
   app.server.on('connection', (socket) => connections.push(socket))
   const ownLines = () =>
-    readLog()
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    readLines()
       .filter(({ path, route }) => path === '/api/perfil/1' || route === '/api/perfil/:id')
       .toSorted((a, b) => a.msg.localeCompare(b.msg))
 

@@ -9,7 +9,7 @@ import { type AnswerWithHeaders, statusFailure } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 import { countWaiting } from './hold.js'
 
-const { app, config, adminToken, readLog } = await testApp()
+const { app, config, adminToken, readLines, readLog } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
 /** An answer whose body is not parsed. */
@@ -49,11 +49,7 @@ const send = async (bytes: string) => parseAnswers(await text(open(bytes)))
 
 /** Returns the log lines with the answer's `x-request-id`. */
 const linesOf = (answer?: TextAnswer) =>
-  readLog()
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-    .filter(({ reqId }) => reqId === answer?.headers['x-request-id'])
+  readLines().filter(({ reqId }) => reqId === answer?.headers['x-request-id'])
 
 const GARBAGE = 'esto no es HTTP\r\n\r\n'
 const HOST = 'Host: x\r\n'
