@@ -10,8 +10,6 @@ export default defineConfig({
     // Each test file has a database and an application of its own. So the files of a worker can share the
     // modules, and load them once.
     isolate: false,
-    // The tests of lost connections mostly wait for time limits.
-    maxConcurrency: 10,
     // The service hashes passwords in threads of low priority, so on a busy machine one hash takes
     // 2 s.
     testTimeout: 60_000,

@@ -36,7 +36,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     const client = { raw, stream, server }
     clients.add(client)
     stream.pipe(server).pipe(stream)
-    server.on('error', () => {})
+    server.on('error', () => isSilent || stream.destroy())
     stream.on('error', () => {})
     stream.on('close', () => {
       clients.delete(client)

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,6 +5,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, BUSY, INTERNAL, NOT_READY, READY } from '../answers.js'
 import { PNG } from '../app.js'
 import { closeAtEnd, serve } from '../cleanup.js'
+import { startDatabaseProxy } from '../database-proxy.js'
 import { addressOf, type EndpointName, endpoint, FLAGS, usuario } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
@@ -22,7 +21,7 @@ const USERS = 16
 const MODULOS = 300
 
 let database: Database
-let relay: Awaited<ReturnType<typeof startRelay>>
+let proxy: Awaited<ReturnType<typeof startDatabaseProxy>>
 let images: Awaited<ReturnType<typeof startImageHost>>
 let sql: ReturnType<typeof connectTo>
 let service: Service
@@ -32,7 +31,8 @@ let turn = 0
 
 beforeAll(async () => {
   database = await startDatabase({ max_connections: `${MAX_CONNECTIONS}` })
-  relay = await startRelay(database.port)
+  proxy = await startDatabaseProxy(new URL(database.url))
+  closeAtEnd(proxy.stop)
   images = await startImageHost()
   // The service's user is not a superuser here (in compose.yaml it is). PostgreSQL reserves connections for
   // superusers, so this test gets one even if the service has none left.
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await server`create database llavero owner llavero`
   sql = connectTo(urlFor('postgres', new URL(database.url).password))
   service = await startService({
-    DATABASE_URL: urlFor('llavero', 'clave-de-base', relay.port),
+    DATABASE_URL: urlFor('llavero', 'clave-de-base', proxy.host.port),
     DATABASE_POOL_MAX: `${POOL_MAX}`,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${images.url}`,
   })
@@ -62,48 +62,6 @@ beforeAll(async () => {
 /** Returns the URL of the service's database for a user. */
 function urlFor(user: string, password: string, port = database.port) {
   return `postgres://${user}:${password}@127.0.0.1:${port}/llavero`
-}
-
-/**
- * Starts a TCP proxy to a port. After `cut` it drops all bytes and keeps every connection open.
- * `mend` forwards new connections again, and those opened since `cut`, but not the older ones.
- */
-async function startRelay(to: number) {
-  let isCut = false
-  const waiting: Socket[] = []
-  const linked = new Set<Socket>()
-
-  function link(client: Socket) {
-    const upstream = connect(to, '127.0.0.1')
-    for (const [from, into] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      linked.add(from)
-      from.on('data', (bytes) => linked.has(from) && into.write(bytes))
-      from.on('error', () => {})
-      from.on('close', () => linked.has(from) && into.destroy())
-    }
-    client.resume()
-  }
-  const server = createServer({ pauseOnConnect: true }, (client) => {
-    client.on('error', () => {})
-    if (isCut) waiting.push(client)
-    else link(client)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closeAtEnd(() => server.close())
-  return {
-    port: (server.address() as AddressInfo).port,
-    cut: () => {
-      isCut = true
-      linked.clear()
-    },
-    mend: () => {
-      isCut = false
-      for (const client of waiting.splice(0)) link(client)
-    },
-  }
 }
 
 /** Starts an image host that accepts every upload; it calls `onUpload` before it answers. */
@@ -237,7 +195,7 @@ describe('/health/ready answers 503 and the service serves again afterwards, whe
 
   const FAULTS: [string, () => unknown, () => unknown][] = [
     ['is frozen', () => (thaw = database.freeze()), () => thaw()],
-    ['is silently cut off', () => relay.cut(), () => relay.mend()],
+    ['is silently cut off', () => proxy.silence(), () => proxy.serve()],
     ['is stopped', () => database.stop(), () => database.start()],
     ['has no connection left', refuseAll, acceptAll],
   ]
@@ -275,41 +233,6 @@ it('fails only the statements in flight when the server terminates all sessions'
     await sleep(1000)
   })
   expect(results.filter((result) => !isDone(result)).length).toBeLessThanOrEqual(2 * POOL_MAX)
-  await expectRecovery()
-})
-
-it('answers other requests within 1 s while statements wait for a lock', async () => {
-  const matriz = { idPerfil: 3, permisos: [] }
-  const waiting: Promise<Result>[] = []
-  // The watcher is not in the transaction below, because a transaction sees pg_stat_activity as it
-  // was at its first look.
-  const watcher = connectTo(database.url)
-  const blocked = () => watcher`select from pg_stat_activity where wait_event_type = 'Lock'`
-  await sql.begin(async (tx) => {
-    await tx`select from perfil where id = 3 for update`
-    while (waiting.length < POOL_MAX / 2) {
-      waiting.push(call('POST', '/api/permisos/guardar-matriz', matriz))
-    }
-    await expect.poll(blocked).toHaveLength(POOL_MAX / 2)
-    for (let n = 0; n < 20; n += 1) {
-      const list = await call('GET', '/api/perfil/list')
-      expect({ isDone: isDone(list), isLate: list.ms > 1000 }).toEqual({
-        isDone: true,
-        isLate: false,
-      })
-    }
-  })
-  for (const result of await Promise.all(waiting)) expect(isDone(result)).toBe(true)
-})
-
-it('replaces read-only sessions once new sessions may write again', async () => {
-  await sql`alter database llavero set default_transaction_read_only = on`
-  await endSessions()
-  const results = await underLoad(() => sleep(1500))
-  const write = results.filter(({ name }) => name.endsWith('guardar-matriz'))
-  expect(write.some((result) => !isDone(result))).toBe(true)
-  await sql`set default_transaction_read_only = off`
-  await sql`alter database llavero reset default_transaction_read_only`
   await expectRecovery()
 })
 
