@@ -84,12 +84,14 @@ begin
 
   perform set_config(
     'llavero.actor',
-    (p_actor || jsonb_build_object(
+    jsonb_build_object(
       'idUsuario', p_actor -> 'id',
       'strNombreUsuario', v_nombre,
       'idPerfil', v_propio,
-      'strNombrePerfil', v_perfil."strNombrePerfil"
-    ))::text,
+      'strNombrePerfil', v_perfil."strNombrePerfil",
+      'ip', p_actor -> 'ip',
+      'idPeticion', p_actor -> 'idPeticion'
+    )::text,
     true
   );
   if v_perfil."bitAdministrador" or not (p_actor ->> 'enforced')::boolean then

@@ -106,7 +106,6 @@ $$;
 -- Records the change of one user, profile or module. Takes the name of the table, and the row before
 -- and after the change. A row that does not exist is null.
 --
--- The hash of a password is replaced by ***, and what is derived from the permission records is left out.
 -- A change of the password alone has the action `password`. If only the version of the sessions is raised,
 -- the action is `logout`.
 create function audit_record(p_entidad text, p_antes jsonb, p_despues jsonb) returns void
@@ -114,9 +113,8 @@ language plpgsql
 as $$
 declare
   v_record jsonb := coalesce(p_antes, p_despues);
-  v_derived constant text[] := '{versionPermisos,numPermisos}';
-  v_antes jsonb := p_antes - v_derived;
-  v_despues jsonb := p_despues - v_derived;
+  v_antes jsonb := p_antes;
+  v_despues jsonb := p_despues;
   v_accion text := case when p_antes is null then 'insert' else 'delete' end;
 begin
   if p_antes is not null and p_despues is not null then
@@ -148,14 +146,15 @@ begin
 end
 $$;
 
--- Returns the fields of a record as the audit contains them: without the hash of the password, and with
--- the name of a user's profile.
+-- Returns the fields of a record as the audit contains them: with *** instead of the hash of the password,
+-- with the name of a user's profile, and without what is derived from the permission records.
 create function audited_fields(p_fields jsonb) returns jsonb
 language plpgsql stable
 as $$
 declare
   v_id_perfil integer := (p_fields ->> 'idPerfil')::integer;
 begin
+  p_fields := p_fields - '{versionPermisos,numPermisos}'::text[];
   if p_fields ? 'strPwd' then
     p_fields := p_fields || '{"strPwd": "***"}';
   end if;
@@ -242,22 +241,14 @@ create function audit_records() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
-  case tg_op
-    when 'INSERT' then
-      perform audit_record(tg_table_name, null, to_jsonb(nuevos)) from nuevos order by id;
-    when 'UPDATE' then
-      perform audit_record(tg_table_name, to_jsonb(viejos), to_jsonb(nuevos))
-      from viejos
-      join nuevos using (id)
-      order by id;
-    when 'DELETE' then
-      perform audit_record(tg_table_name, to_jsonb(viejos), null) from viejos order by id;
-    when 'TRUNCATE' then
-      execute format(
-        'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
-        tg_table_name
-      );
-  end case;
+  if tg_op = 'TRUNCATE' then
+    execute format(
+      'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
+      tg_table_name
+    );
+  else
+    perform audit_record(tg_table_name, to_jsonb(old), to_jsonb(new));
+  end if;
   return null;
 end
 $$;
@@ -303,23 +294,20 @@ declare
 begin
   foreach v_tabla in array array['usuario', 'perfil', 'modulo'] loop
     execute format('
-      create trigger audit_inserted after insert on %1$I
-        referencing new table as nuevos
-        for each statement execute function audit_records();
+      create trigger audit_inserted_or_deleted after insert or delete on %1$I
+        for each row execute function audit_records();
       create trigger audit_updated after update on %1$I
-        referencing old table as viejos new table as nuevos
-        for each statement when (pg_trigger_depth() = 0)
-        execute function audit_records();
-      create trigger audit_deleted after delete on %1$I
-        referencing old table as viejos
-        for each statement execute function audit_records();
+        for each row %2$s execute function audit_records();
       create trigger audit_truncated before truncate on %1$I
         for each statement execute function audit_records();
-    ', v_tabla);
+    ', v_tabla, case v_tabla when 'perfil' then 'when (pg_trigger_depth() = 0)' end);
   end loop;
 end
 $$;
 
+-- A statement may write the records of tens of thousands of profiles, so the triggers for permission records
+-- run once for each statement.
+--
 -- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
 -- sets `llavero.matriz` meanwhile.
 create trigger audit_inserted after insert on permisos_perfil

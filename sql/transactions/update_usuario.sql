@@ -24,14 +24,15 @@ returns jsonb
 language plpgsql
 as $$
 declare
+  v_nuevo usuario := jsonb_populate_record(null::usuario, p_usuario);
   v_is_shared boolean := exists (
     select
     from usuario
     where id = p_id
-      and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
-      and "strCorreo" = p_usuario ->> 'strCorreo'
-      and "idPerfil" = (p_usuario ->> 'idPerfil')::integer
-      and "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean
+      and "strNombreUsuario" = v_nuevo."strNombreUsuario"
+      and "strCorreo" = v_nuevo."strCorreo"
+      and "idPerfil" = v_nuevo."idPerfil"
+      and "idEstadoUsuario" = v_nuevo."idEstadoUsuario"
   );
   v_anterior text;
   v_data jsonb;
@@ -42,31 +43,29 @@ begin
     perform lock_usuarios();
   end if;
 
-  if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
+  if not begin_write_usuario(p_id, v_nuevo."idPerfil", p_actor) then
     return '{"data": null}';
   end if;
   if not v_is_shared then
-    perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
+    perform refuse_taken_correo(p_id, v_nuevo."strCorreo");
   end if;
 
+  -- The user's row has been locked.
+  if v_nuevo."imagenUrl" is not null then
+    select "imagenPublicId" into v_anterior from usuario where id = p_id;
+  end if;
   update usuario
   set
-    "strNombreUsuario" = nuevo."strNombreUsuario",
-    "idPerfil" = nuevo."idPerfil",
-    "strCorreo" = nuevo."strCorreo",
-    "strNumeroCelular" = nuevo."strNumeroCelular",
-    "idEstadoUsuario" = nuevo."idEstadoUsuario",
-    "strPwd" = coalesce(nuevo."strPwd", usuario."strPwd"),
-    "imagenUrl" = coalesce(nuevo."imagenUrl", usuario."imagenUrl"),
-    "imagenPublicId" = coalesce(nuevo."imagenPublicId", usuario."imagenPublicId")
-  from
-    jsonb_populate_record(null::usuario, p_usuario) as nuevo,
-    usuario as antes
-  where usuario.id = p_id and antes.id = p_id
-  returning antes."imagenPublicId", to_jsonb(usuario) into v_anterior, v_data;
-  return jsonb_build_object(
-    'data', v_data,
-    'imagenAnterior', case when p_usuario ->> 'imagenUrl' is not null then v_anterior end
-  );
+    "strNombreUsuario" = v_nuevo."strNombreUsuario",
+    "idPerfil" = v_nuevo."idPerfil",
+    "strCorreo" = v_nuevo."strCorreo",
+    "strNumeroCelular" = v_nuevo."strNumeroCelular",
+    "idEstadoUsuario" = v_nuevo."idEstadoUsuario",
+    "strPwd" = coalesce(v_nuevo."strPwd", "strPwd"),
+    "imagenUrl" = coalesce(v_nuevo."imagenUrl", "imagenUrl"),
+    "imagenPublicId" = coalesce(v_nuevo."imagenPublicId", "imagenPublicId")
+  where id = p_id
+  returning to_jsonb(usuario) into v_data;
+  return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
 end
 $$;
