@@ -257,22 +257,21 @@ create function audit_permission_records() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
-  v_antes permisos_perfil[];
-  v_despues permisos_perfil[];
+  v_antes permisos_perfil;
+  v_despues permisos_perfil;
 begin
   case tg_op
     when 'INSERT' then
       perform audit_permisos(null, array(select row(nuevos.*)::permisos_perfil from nuevos));
     when 'UPDATE' then
-      v_antes := array(select row(viejos.*)::permisos_perfil from viejos);
-      v_despues := array(select row(nuevos.*)::permisos_perfil from nuevos);
-      if exists (select id, "idPerfil" from viejos except select id, "idPerfil" from nuevos) then
-        -- A record moves to another profile, so the records are deleted first and then inserted. Whoever
-        -- applies the rows in their order never has one record in two profiles.
-        perform audit_permisos(v_antes, null);
-        perform audit_permisos(null, v_despues);
+      v_antes := old;
+      v_despues := new;
+      if (v_antes.id, v_antes."idPerfil") = (v_despues.id, v_despues."idPerfil") then
+        perform audit_permisos(array[v_antes], array[v_despues]);
       else
-        perform audit_permisos(v_antes, v_despues);
+        -- Whoever applies the rows in their order never has one record in two profiles.
+        perform audit_permisos(array[v_antes], null);
+        perform audit_permisos(null, array[v_despues]);
       end if;
     when 'DELETE' then
       perform audit_permisos(array(select row(viejos.*)::permisos_perfil from viejos), null);
@@ -305,8 +304,8 @@ begin
 end
 $$;
 
--- A statement may write the records of tens of thousands of profiles, so the triggers for permission records
--- run once for each statement.
+-- A statement may insert or delete the records of tens of thousands of profiles, so these two triggers run once
+-- for each statement.
 --
 -- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
 -- sets `llavero.matriz` meanwhile.
@@ -315,8 +314,7 @@ create trigger audit_inserted after insert on permisos_perfil
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
   execute function audit_permission_records();
 create trigger audit_updated after update on permisos_perfil
-  referencing old table as viejos new table as nuevos
-  for each statement execute function audit_permission_records();
+  for each row execute function audit_permission_records();
 create trigger audit_deleted after delete on permisos_perfil
   referencing old table as viejos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
