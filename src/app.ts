@@ -152,7 +152,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     await limitLoad(api)
     guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
-    parseJsonBodies(api, imageLimit)
+    parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
     api.register(authRoutes, { prefix: '/api/auth', pool, passwords, config })
     api.register(usuarioRoutes, {
       prefix: '/api/usuario',

@@ -24,9 +24,9 @@ process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 app.log.info({ version: VERSION, node: process.version }, 'the service starts')
 
-const driver = await openPrimary(config)
-const applied = await migrate(driver)
-await driver.end()
+const primary = await openPrimary(config)
+const applied = await migrate(primary)
+await primary.end()
 if (applied) app.log.info({ applied }, 'database is up to date')
 else app.log.warn('the schema is newer than this release: nothing is changed')
 

@@ -116,6 +116,7 @@ describe('the audit of a write', () => {
     ])
     const permiso = async (idModulo: number, ...held: Flag[]) => ({
       id: expect.any(Number),
+      idPerfil,
       idModulo,
       nombreModulo: await nameOf('modulo', idModulo),
       ...flags(...held),
@@ -135,7 +136,7 @@ describe('the audit of a write', () => {
     })
   })
 
-  it('has what a cascade deletes, with the names from before the deletion', async () => {
+  it('has the records that a deletion takes along, with the names from before the deletion', async () => {
     const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
     const [perfil, modulo] = [await nameOf('perfil', idPerfil), await nameOf('modulo', idModulo)]
     await write('POST', 'permisos', { idPerfil, idModulo, bitEditar: true })

@@ -21,6 +21,8 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const clients = new Set<Client>()
   /** Connections that clients opened while the proxy was silent. */
   const held: Socket[] = []
+  /** Connections to the server whose clients have gone during the silence. */
+  const abandoned: Socket[] = []
   let isSilent = false
   let isRefusing = false
   let isHangingUp = false
@@ -40,7 +42,9 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     stream.on('error', () => {})
     stream.on('close', () => {
       clients.delete(client)
-      server.destroy()
+      // In a silent network the server does not learn that the client has gone.
+      if (isSilent) abandoned.push(server)
+      else server.destroy()
     })
   }
 
@@ -126,7 +130,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     },
     stop: async () => {
       for (const { raw } of clients) raw.destroy()
-      for (const raw of held) raw.destroy()
+      for (const socket of [...held, ...abandoned]) socket.destroy()
       listener.close()
     },
   }

@@ -174,12 +174,17 @@ describe('an image host', () => {
     ['fails', says(500, '{"error":{"message":"Internal"}}'), /: Internal \(500\)$/],
     ['answers no JSON', says(504, '<html>'), / \(504\)$/],
     ['answers half of the JSON', says(200, '{"secure_url":'), / \(200\)$/],
-    ['answers an empty object', says(200, '{}'), /: the answer has no address$/],
-    ['answers a number', says(200, '5'), /: the answer has no address$/],
+    ['answers an empty object', says(200, '{}'), /: the answer names no image$/],
+    ['answers a number', says(200, '5'), /: the answer names no image$/],
+    [
+      'answers without an id',
+      says(200, '{"secure_url":"https://x"}'),
+      /: the answer names no image$/,
+    ],
     [
       'answers with an address that is no text',
       says(200, '{"public_id":"x","secure_url":1}'),
-      /: the answer has no address$/,
+      /: the answer names no image$/,
     ],
   ])(
     'that %s at an upload makes the request fail, and is asked to remove the image',

@@ -139,10 +139,10 @@ it.concurrent('gives the statements of one user at most half of its connections'
 }) => {
   const { open } = await setUp(onTestFinished)
   const sql = open(4)
-  const one = sql.share(1)
+  const one = sql.forUser(1)
   const slow = [1, 2, 3, 4].map(() => one`select pg_sleep(1)`.then(() => {}))
   await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 2, waiting: 2 })
-  expect(await sql.share(2)`select 1 as n`).toEqual([{ n: 1 }])
+  expect(await sql.forUser(2)`select 1 as n`).toEqual([{ n: 1 }])
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
   await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 2, waiting: 2 })
   await Promise.all(slow)
@@ -153,7 +153,7 @@ it.concurrent('lets the users take turns', async ({ expect, onTestFinished }) =>
   const sql = open()
   const finished: number[] = []
   const ask = async (user: number) => {
-    await sql.share(user)`select pg_sleep(0.01)`
+    await sql.forUser(user)`select pg_sleep(0.01)`
     finished.push(user)
   }
   await Promise.all([1, 1, 1, 1, 2, 2, 3].map(ask))
@@ -166,7 +166,7 @@ it.concurrent('rejects a statement with the Failure `busy` when 64 of its user w
 }) => {
   const { open } = await setUp(onTestFinished)
   const sql = open()
-  const one = sql.share(1)
+  const one = sql.forUser(1)
   const slow = one`select pg_sleep(0.5)`.then(() => {})
   await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 1, waiting: 0 })
   const waiting = Array.from({ length: 64 }, () => one`select 1`.then(() => {}))

@@ -88,9 +88,7 @@ function replayPermisos(table: Table, { idEntidad: idPerfil, antes, despues }: F
     expect(table).toHaveProperty(String(id))
     delete table[id]
   }
-  for (const { id, nombreModulo, ...permiso } of permisosIn(despues)) {
-    table[id] = { id, idPerfil, ...permiso }
-  }
+  for (const { nombreModulo, ...permiso } of permisosIn(despues)) table[permiso.id] = permiso
   if (!despues?.ids) return
 
   // A matrix replaces all records of the profile, so all have new ids, in the order of the modules.

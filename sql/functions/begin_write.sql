@@ -12,8 +12,8 @@
 -- - `ver`: the version of the user's sessions in the caller's token.
 -- - `modulo`, `accion`: the permission that the endpoint needs.
 -- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and if the
---   endpoint needs only a session. For the latter, a replica of release 0.2.0 sends true, and a JSON null
---   as `modulo`.
+--   endpoint needs only a session. If it needs only a session, a replica of release 0.2.0 sends true, and a
+--   JSON null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
 -- Returns two values:

@@ -29,6 +29,7 @@ declare
   v_perfil_anterior integer;
   v_write record;
 begin
+  -- For a new record the id is null, and no lock is acquired.
   perform pg_advisory_xact_lock(73055, p_id);
   perform share_modulos();
   select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;

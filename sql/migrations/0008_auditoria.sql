@@ -168,8 +168,8 @@ begin
 end
 $$;
 
--- Records the permission records that a statement has inserted, updated or deleted, with one row of the
--- audit for each profile. Takes the records before and after the statement. Null counts as none.
+-- Records a change of permission records, with one row of the audit for each profile. Takes the records
+-- before and after the change. Null counts as none.
 create function audit_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[]) returns void
 language plpgsql
 as $$
@@ -193,58 +193,53 @@ begin
 end
 $$;
 
--- Returns a permission record as the audit contains it. Takes the record and the name of its module.
-create function audited_permiso(p_permiso permisos_perfil, p_modulo text) returns jsonb
-language sql stable
-as $$
-  select jsonb_build_object(
-    'id', p_permiso.id,
-    'idModulo', p_permiso."idModulo",
-    'nombreModulo', p_modulo,
-    'bitAgregar', p_permiso."bitAgregar",
-    'bitEditar', p_permiso."bitEditar",
-    'bitConsulta', p_permiso."bitConsulta",
-    'bitEliminar', p_permiso."bitEliminar",
-    'bitDetalle', p_permiso."bitDetalle"
-  )
-$$;
-
 -- Takes permission records before and after a change. Returns a row for each of their profiles, with the
--- records as the audit contains them: {permisos: [{id, idModulo, nombreModulo, …flags}]}. `antes` or
--- `despues` is null if the profile has no such record.
+-- records as the audit contains them: {permisos: [{…all columns, nombreModulo}]}. `antes` or `despues` is
+-- null if the profile has no such record.
 create function audited_permisos(p_antes permisos_perfil[], p_despues permisos_perfil[])
 returns table (id_perfil integer, antes jsonb, despues jsonb)
 language sql stable
 as $$
   select
-    "idPerfil",
+    (permiso)."idPerfil",
     case when bool_or(es_anterior) then jsonb_build_object(
-      'permisos', jsonb_agg(contenido order by "idModulo") filter (where es_anterior)
+      'permisos', jsonb_agg(contenido order by contenido."idModulo") filter (where es_anterior)
     ) end,
     case when bool_or(not es_anterior) then jsonb_build_object(
-      'permisos', jsonb_agg(contenido order by "idModulo") filter (where not es_anterior)
+      'permisos', jsonb_agg(contenido order by contenido."idModulo") filter (where not es_anterior)
     ) end
   from (
+    select true as es_anterior, permiso from unnest(p_antes) as permiso
+    union all
+    select false, permiso from unnest(p_despues) as permiso
+  ) as registro
+  cross join lateral (
     select
-      es_anterior,
-      (permiso)."idPerfil",
-      (permiso)."idModulo",
-      audited_permiso(permiso, coalesce(
+      (permiso).*,
+      coalesce(
         (select "strNombreModulo" from modulo where id = (permiso)."idModulo"),
         last_name('modulo', (permiso)."idModulo")
-      )) as contenido
-    from (
-      select true as es_anterior, permiso from unnest(p_antes) as permiso
-      union all
-      select false, permiso from unnest(p_despues) as permiso
-    ) as registro
-  ) as nombrado
-  group by "idPerfil"
+      ) as "nombreModulo"
+  ) as contenido
+  group by (permiso)."idPerfil"
+$$;
+
+-- Returns one permission record in the same form.
+create function audited_permiso(p_permiso permisos_perfil) returns jsonb
+language plpgsql stable
+as $$
+begin
+  return jsonb_build_object('permisos', jsonb_build_array(
+    to_jsonb(p_permiso) || jsonb_build_object(
+      'nombreModulo', (select "strNombreModulo" from modulo where id = p_permiso."idModulo")
+    )
+  ));
+end
 $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
 -- database who may change a record, also if that user may not write the audit itself.
-create function audit_records() returns trigger
+create function trigger_audit_record() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
@@ -260,7 +255,7 @@ begin
 end
 $$;
 
-create function audit_permission_records() returns trigger
+create function trigger_audit_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
@@ -280,12 +275,8 @@ begin
           'permisos',
           v_despues."idPerfil",
           (select "strNombrePerfil" from perfil where id = v_despues."idPerfil"),
-          jsonb_build_object('permisos', jsonb_build_array(audited_permiso(
-            v_antes, (select "strNombreModulo" from modulo where id = v_antes."idModulo")
-          ))),
-          jsonb_build_object('permisos', jsonb_build_array(audited_permiso(
-            v_despues, (select "strNombreModulo" from modulo where id = v_despues."idModulo")
-          )))
+          audited_permiso(v_antes),
+          audited_permiso(v_despues)
         );
       else
         -- Whoever applies the rows in their order never has one record in two profiles.
@@ -304,24 +295,28 @@ begin
 end
 $$;
 
+create trigger audit_inserted_or_deleted after insert or delete on usuario
+  for each row execute function trigger_audit_record();
+create trigger audit_updated after update on usuario
+  for each row execute function trigger_audit_record();
+create trigger audit_truncated before truncate on usuario
+  for each statement execute function trigger_audit_record();
+
 -- Updates of `perfil` by other triggers change only what is derived from the permission records, often in
 -- tens of thousands of profiles. They are not recorded.
-do $$
-declare
-  v_tabla text;
-begin
-  foreach v_tabla in array array['usuario', 'perfil', 'modulo'] loop
-    execute format('
-      create trigger audit_inserted_or_deleted after insert or delete on %1$I
-        for each row execute function audit_records();
-      create trigger audit_updated after update on %1$I
-        for each row %2$s execute function audit_records();
-      create trigger audit_truncated before truncate on %1$I
-        for each statement execute function audit_records();
-    ', v_tabla, case v_tabla when 'perfil' then 'when (pg_trigger_depth() = 0)' end);
-  end loop;
-end
-$$;
+create trigger audit_inserted_or_deleted after insert or delete on perfil
+  for each row execute function trigger_audit_record();
+create trigger audit_updated after update on perfil
+  for each row when (pg_trigger_depth() = 0) execute function trigger_audit_record();
+create trigger audit_truncated before truncate on perfil
+  for each statement execute function trigger_audit_record();
+
+create trigger audit_inserted_or_deleted after insert or delete on modulo
+  for each row execute function trigger_audit_record();
+create trigger audit_updated after update on modulo
+  for each row execute function trigger_audit_record();
+create trigger audit_truncated before truncate on modulo
+  for each statement execute function trigger_audit_record();
 
 -- A statement may insert or delete the records of tens of thousands of profiles, so these two triggers run once
 -- for each statement.
@@ -331,15 +326,15 @@ $$;
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as nuevos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function audit_permission_records();
+  execute function trigger_audit_permisos();
 create trigger audit_updated after update on permisos_perfil
-  for each row execute function audit_permission_records();
+  for each row execute function trigger_audit_permisos();
 create trigger audit_deleted after delete on permisos_perfil
   referencing old table as viejos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function audit_permission_records();
+  execute function trigger_audit_permisos();
 create trigger audit_truncated before truncate on permisos_perfil
-  for each statement execute function audit_permission_records();
+  for each statement execute function trigger_audit_permisos();
 
 -- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them, which the
 -- trigger recognises in the call stack. What surrounds its name there depends on the language of the

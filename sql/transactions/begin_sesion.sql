@@ -16,7 +16,7 @@ begin
     id as "idUsuario",
     "strNombreUsuario",
     "idPerfil",
-    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil"),
+    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil") as "strNombrePerfil",
     "versionSesion" as ver
   into v_usuario
   from usuario

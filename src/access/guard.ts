@@ -1,7 +1,7 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
+import { batchLookups } from '../database/batch.js'
 import type { Pool } from '../database/pool.js'
-import { shareLookups } from '../database/shared.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, USUAL } from '../http/answers/failures.js'
 import { findSesiones } from './queries.js'
@@ -62,7 +62,7 @@ export function guardRoutes(
   pool: Pool,
   { AUTHORIZATION }: Config,
 ) {
-  const findSesion = shareLookups((lookups: Lookup[]) => findSesiones(pool, lookups), MAX_IN_FLIGHT)
+  const findSesion = batchLookups((lookups: Lookup[]) => findSesiones(pool, lookups), MAX_IN_FLIGHT)
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {
@@ -79,7 +79,7 @@ export function guardRoutes(
       ip: request.clientIp,
       idPeticion: request.id,
     })
-    request.sql = pool.share(id)
+    request.sql = pool.forUser(id)
 
     if (!enforced || sesion.permitido) return
     const params = request.params as Record<string, string>

@@ -7,16 +7,10 @@ import type { Lookup, Sesion } from './schemas.js'
  * error on a standby, which may have old data.
  *
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
- * does so even if the tables have no statistics. The look-ups are sent as JSON and not as arrays.
- * An array's length would influence the plan, so PostgreSQL would plan the statement at every call.
+ * does so even if the tables have no statistics.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const rows = await sql<(Sesion | { id: null })[]>`
-    with modulos as materialized (
-      select id, "strNombreModulo"
-      from modulo
-      where is_modulo_de_sistema("strNombreModulo")
-    )
     select
       sesion.id,
       nombre,
@@ -30,7 +24,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
         where permisos_perfil."idPerfil" = sesion."idPerfil"
           and "idModulo" = (
             select id
-            from modulos
+            from modulo
             where "strNombreModulo" = lookup.modulo
           )
       ), false) as permitido,

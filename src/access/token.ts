@@ -68,7 +68,10 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
   }
 }
 
-/** Returns whether a column of the type integer has room for the value, and it is not negative. */
+/**
+ * Returns whether a column of the type integer has room for the value, and it is not negative. Any other value
+ * would fail the statement that looks up the sessions of several requests.
+ */
 function isInteger(value: unknown) {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_ID
 }

@@ -7,7 +7,7 @@ import { forbidden } from './refusal.js'
 export type Constraints = Record<string, FailureArguments>
 
 /**
- * Calls a function of sql/transactions and returns its answer. `call` is a statement's part, like
+ * Calls a function of sql/transactions, or one that begins a write, and returns its answer. `call` is a statement's part, like
  * sql`delete_perfil(…)`.
  *
  * For an SQLSTATE of the service's own (sql/README.md) it throws a Failure: `unauthenticated` for LL401,

@@ -47,7 +47,7 @@ export function openDriver(
       // statement stops it.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
-    // postgres.js listens for errors as soon as this function has returned.
+    // postgres.js listens to the socket when this function has returned, so it is connected after that.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was cut'))
       else socket.connect(host.port, host.host)

@@ -30,7 +30,6 @@ const READ_ONLY = '25006'
 const SETTINGS = {
   // In milliseconds. It is less than the time after which the pool gives a statement up.
   statement_timeout: 4000,
-  idle_in_transaction_session_timeout: 4000,
   // The server probes a client that has been silent for this long, in seconds. If the client does not
   // answer, the server ends the session.
   tcp_keepalives_idle: 60,
@@ -99,7 +98,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * most half of the connections, but at least one. Further ones wait. If too many of them wait already,
    * a statement rejects with the Failure `busy`.
    */
-  function share(user?: number): Sql {
+  function forUser(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
       const { resolve, reject } = query
@@ -191,8 +190,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     return new StatementNotSent(lastFailure)
   }
 
-  return Object.assign(share(), {
-    share,
+  return Object.assign(forUser(), {
+    forUser,
     /** Returns how many statements have a connection or open one, and how many wait. */
     usage: () => ({ running: queue.running(), waiting: unanswered - queue.running() }),
     /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */

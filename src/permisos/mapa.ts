@@ -41,31 +41,43 @@ export async function findMapa(sql: Sql, idPerfil: number) {
 type Mapa = Awaited<ReturnType<typeof findMapa>>
 
 /**
- * Returns a function that finds the permission map of the caller's own profile. The map of the version that
- * the look-up of the session has returned is read from the database once, and then cached.
+ * Returns a function that finds the permission map of the caller's own profile. If the cached map has
+ * the version that the look-up of the session has returned, the cached one is returned. Otherwise the
+ * map is read from the database.
  *
  * Every client loads this map after every login and every restored session, so the body of each
- * answer is cached. The version is stored in the profile's row, and triggers change it at every write to the
- * map. The statement that authorises the request reads the version too, so no replica ever sends an outdated
- * map. `npm run bench -- --endpoint map` compares the cache with reading the rows for each request.
+ * answer is cached by profile. The version is stored in the profile's row, and triggers change it at
+ * every write to the map. The statement that authorises the request reads the version too, so no
+ * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
+ * reading the rows for each request.
  *
- * Requests for the same version share one read, because reads of maps have no share per user. Otherwise
+ * Requests for the same version must share one read, because reads of maps have no share per user. Otherwise
  * one user could occupy all connections while the map keeps changing.
  */
 export function cacheMapas(sql: Sql) {
-  // No two profiles share a version.
-  const mapas = new LRUCache<string, Mapa, number>({
+  const cache = new LRUCache<number, Mapa>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ body }) => body.length,
-    fetchMethod: (_version, _old, { context: idPerfil }) => findMapa(sql, idPerfil),
-    // A read goes on when the cache needs its place.
-    ignoreFetchAbort: true,
   })
-  return async ({ idPerfil, versionPermisos }: Caller) => {
-    const mapa = await mapas.forceFetch(versionPermisos, { context: idPerfil })
-    // The map may have changed since the look-up. After a restore its old version is valid again, so the new
-    // map is not cached under the old version.
-    if (mapa.version !== versionPermisos) mapas.delete(versionPermisos)
+
+  /** The reads in flight, by the version that was requested. No two profiles share a version. */
+  const reads = new Map<string, Promise<Mapa>>()
+
+  /** Reads a map and caches it. Its version may be newer than the one that was requested. */
+  async function read(idPerfil: number) {
+    const mapa = await findMapa(sql, idPerfil)
+    cache.set(idPerfil, mapa)
     return mapa
+  }
+
+  return async ({ idPerfil, versionPermisos }: Caller): Promise<Mapa> => {
+    const cached = cache.get(idPerfil)
+    if (cached?.version === versionPermisos) return cached
+
+    const inFlight = reads.get(versionPermisos)
+    if (inFlight) return inFlight
+    const begun = read(idPerfil).finally(() => reads.delete(versionPermisos))
+    reads.set(versionPermisos, begun)
+    return begun
   }
 }

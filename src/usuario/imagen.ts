@@ -44,8 +44,8 @@ export function imageHost(account: Config['CLOUDINARY_URL']) {
     // Most processes never need the SDK, so it is loaded at the first call.
     const { v2: cloudinary } = await import('cloudinary')
     const agent = new Agent()
-    const answer = request(cloudinary.uploader, { ...account, agent })
     try {
+      const answer = request(cloudinary.uploader, { ...account, agent })
       return await inTime(answer, TIMEOUT, () => new Error('took too long'))
     } catch (error) {
       throw hostError(error as Rejection)
@@ -69,19 +69,17 @@ export function imageHost(account: Config['CLOUDINARY_URL']) {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
     // to the upload never arrives.
     const name = randomUUID()
-    const imagenPublicId = `${FOLDER}/${name}`
     const placement = { folder: FOLDER, public_id: name, transformation: TRANSFORMATION }
     try {
       return await call(async (uploader, options) => {
-        const { secure_url: imagenUrl } = await uploader.upload(dataUri, {
-          ...options,
-          ...placement,
-        })
-        if (typeof imagenUrl !== 'string') throw new Error('the answer has no address')
+        const answer = await uploader.upload(dataUri, { ...options, ...placement })
+        const { secure_url: imagenUrl, public_id: imagenPublicId } = answer
+        const isComplete = typeof imagenUrl === 'string' && typeof imagenPublicId === 'string'
+        if (!isComplete) throw new Error('the answer names no image')
         return { imagenPublicId, imagenUrl }
       })
     } catch (cause) {
-      void remove(imagenPublicId, log)
+      void remove(`${FOLDER}/${name}`, log)
       throw new Failure('upload', undefined, { cause })
     }
   }

@@ -57,7 +57,7 @@ export function documentOf(app: FastifyInstance): string {
   const schemas: Record<string, object> = {}
 
   /** Returns the reference to a schema that has a title, and every other value as it is. */
-  function share(key: string, value: unknown) {
+  function define(key: string, value: unknown) {
     const hasTitle = value instanceof Object && 'title' in value
     if (!hasTitle || key === 'info') return value
     const { title, ...schema } = value
@@ -65,9 +65,9 @@ export function documentOf(app: FastifyInstance): string {
     return { $ref: `#/components/schemas/${title}` }
   }
 
-  // JSON.parse calls `share` for the parts of a value before the value itself. So the shared schemas
+  // JSON.parse calls `define` for the parts of a value before the value itself. So the shared schemas
   // contain references, too.
-  const document = JSON.parse(JSON.stringify(app.swagger()), share)
+  const document = JSON.parse(JSON.stringify(app.swagger()), define)
   document.components.schemas = schemas
   return JSON.stringify(document)
 }

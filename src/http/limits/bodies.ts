@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
-import { bodyMemory } from './body-memory.js'
+import { bodyMemory, type UserOf } from './body-memory.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
 export const BODY_LIMIT = 64 * 1024
@@ -36,9 +36,9 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  *
  * `largestBody` is the largest `bodyLimit` of all routes, in bytes.
  */
-export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
+export function parseJsonBodies(app: FastifyInstance, largestBody: number, userOf: UserOf) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
-  const setBodyBytes = bodyMemory(maxBytes)
+  const setBodyBytes = bodyMemory(maxBytes, userOf)
   app.removeAllContentTypeParsers()
 
   app.addContentTypeParser(

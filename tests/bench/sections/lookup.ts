@@ -7,8 +7,8 @@ import { LOOKUP, LOOKUP_ALONE, SERVERS } from '../processes.js'
 
 /** Measures how much the service gains by looking up several sessions in one statement. */
 export async function lookup(bench: Bench): Promise<Section> {
-  const { shareLookups } = await import(LOOKUP)
-  assert(shareLookups, 'references/lookup-alone.js replaces a function that no longer exists')
+  const { batchLookups } = await import(LOOKUP)
+  assert(batchLookups, 'references/lookup-alone.js replaces a function that no longer exists')
   const servers = {
     service: await bench.startServer(SERVERS.service),
     reference: await bench.startServer(SERVERS.service, {

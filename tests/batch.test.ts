@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { shareLookups } from '../src/database/shared.js'
+import { batchLookups } from '../src/database/batch.js'
 
-describe('shareLookups', () => {
+describe('batchLookups', () => {
   it('collects the look-ups that arrive while a statement is in flight, and then sends them in one statement', async () => {
     const statements: object[][] = []
     let answerFirst = () => {}
     const firstMayEnd = new Promise<void>((resolve) => {
       answerFirst = resolve
     })
-    const find = shareLookups(async (lookups: { id: number }[]) => {
+    const find = batchLookups(async (lookups: { id: number }[]) => {
       statements.push(lookups)
       await firstMayEnd
       return lookups.map(({ id }) => (id === 0 ? undefined : { id }))

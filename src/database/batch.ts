@@ -11,7 +11,7 @@ import { inTime } from './sql.js'
  * `find` is called after the look-ups that it answers, so no answer is older than its look-up. If `find`
  * rejects, or has not answered ANSWER_TIMEOUT after the first of them, all of them reject.
  */
-export function shareLookups<Lookup, Found>(
+export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
   maxInFlight: number,
 ) {
