@@ -1,13 +1,10 @@
-import type { Sql } from './sql.js'
+import type { Sql, Value } from './sql.js'
 
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
 
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
-
-/** A statement that is used as a part of another one. */
-type Fragment = Promise<unknown>
 
 /**
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
@@ -21,8 +18,8 @@ type Fragment = Promise<unknown>
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
   { page = 1, search }: { page?: number; search?: string },
-  rows: Fragment,
-  answer: Fragment = sql`select * from pagina`,
+  rows: Value,
+  answer: Value = sql`select * from pagina`,
 ) {
   const materialized = search === undefined ? sql`not materialized` : sql`materialized`
   const found = await sql<(Row & { total: number })[]>`
@@ -56,7 +53,7 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
  * pattern is in a subquery, so that PostgreSQL folds its case once for the whole statement and not
  * again for each row.
  */
-export function hasText(sql: Sql, column: Fragment, search: string) {
+export function hasText(sql: Sql, column: Value, search: string) {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
   return sql`fold_case(${column}) like (select fold_case(${pattern}))`
 }

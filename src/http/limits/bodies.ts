@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -18,6 +17,8 @@ const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
+/** A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not JSON. */
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /**
  * Matches a text that may have more than 1,000 JSON values. Every value except the outermost one comes
  * after a comma, or is the first one of an array or an object.
@@ -86,10 +87,8 @@ function parseBody(body: Buffer) {
   // the same total size are parsed quickly.
   const isLarge = body.length > FREE_SIZE
   if (isLarge && MANY_VALUES.test(body.toString('latin1'))) throw new Failure('tooLarge')
-  // `toString` would replace each byte that is not valid UTF-8, and the altered text would be stored.
-  if (!isUtf8(body)) throw new Failure('noJson')
   try {
-    return JSON.parse(body.toString() || 'null')
+    return JSON.parse(UTF_8.decode(body) || 'null')
   } catch {
     // The parser's own error is discarded, because its message quotes the body.
     throw new Failure('noJson')
