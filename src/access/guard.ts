@@ -21,7 +21,7 @@ const MAX_IN_FLIGHT = 2
 type Access =
   /** The route needs no session. */
   | 'public'
-  /** Any session. The four rules in README.md do not limit its writes: it may write only the caller's own user. */
+  /** Any session. The four rules in README.md do not apply, so the route may write only the caller's own user. */
   | 'session'
   /** A session of an administrator's profile. */
   | 'administrador'

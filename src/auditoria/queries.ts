@@ -27,8 +27,8 @@ const columns = (sql: Sql) => sql`
  * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there are
  * more rows, and null otherwise: the next page has the rows before it.
  *
- * Each filter has an index in which the rows of the page are adjacent, so the statement reads at most one row
- * more than it returns, wherever the page begins. The statement compares and sorts by the columns (filter,
+ * Each filter has an index in which the rows of the page are adjacent. So with one filter the statement reads at
+ * most one row more than it returns, wherever the page begins. The statement compares and sorts by the columns (filter,
  * time, id) together, which only that index can serve. With a separate condition for the filter, PostgreSQL
  * would avoid the index for frequent values. `idUsuario` together with `entidad` uses one index, and the
  * other condition is checked row by row.

@@ -50,8 +50,8 @@ const SETTINGS = {
 export type Pool = ReturnType<typeof openPool>
 
 /**
- * Returns the pool, which the caller must end. It is one instance of postgres.js, with a queue of
- * statements in front of it.
+ * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a queue
+ * of statements in front of it.
  *
  * For SEND_TIMEOUT from the arrival of a statement, the pool tries to open a connection for it. Once the
  * statement is sent, the pool waits for its answer for at most ANSWER_TIMEOUT, and never sends it again.
