@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { listAuditoria } from '../src/auditoria/queries.js'
 import type { Filtro } from '../src/auditoria/schemas.js'
@@ -336,6 +337,8 @@ describe('GET /api/auditoria', () => {
 
   it('filters by who did it, by the record, and by time', async () => {
     const id = await addModulo()
+    // The filter counts in milliseconds, so the row above must be older than one.
+    await sleep(2)
     const between = new Date().toISOString()
     const { data } = await write('PUT', `modulo/${id}`, { strNombreModulo: newName('OTRO ') })
     const rows = async (query: string) => (await ask(query)).data
