@@ -16,7 +16,7 @@ import {
 /** The contract's texts for the constraints of a field, by the name of the constraint. */
 export type Messages = Partial<Record<string, string>>
 
-/** The further keywords of the field's JSON Schema, and what its constraints do not say. */
+/** The options of a field. All other keys are further keywords of its JSON Schema. */
 interface FieldOptions<T> extends SchemaOptions {
   /** The texts that replace the constraints' own messages. */
   messages?: Messages
