@@ -11,10 +11,8 @@ create or replace function audit_matriz(
 language plpgsql
 as $$
 declare
-  v_none constant jsonb := '{"permisos": []}';
   v_antes permisos_perfil[];
   v_despues permisos_perfil[];
-  v_audited record;
 begin
   -- Flags are the same if neither record has one beyond the other.
   select
@@ -27,14 +25,13 @@ begin
     or despues.id is null
     or coalesce(flag_beyond(antes, despues), flag_beyond(despues, antes)) is not null;
 
-  select * into v_audited from audited_permisos(v_antes, v_despues);
   perform audit(
     'update',
     'permisos',
     p_id_perfil,
     (select "strNombrePerfil" from perfil where id = p_id_perfil),
-    coalesce(v_audited.antes, v_none),
-    coalesce(v_audited.despues, v_none) || jsonb_build_object(
+    audited_permisos(coalesce(v_antes, '{}')),
+    audited_permisos(coalesce(v_despues, '{}')) || jsonb_build_object(
       'ids', array(select id from unnest(p_despues) order by "idModulo")
     )
   );
