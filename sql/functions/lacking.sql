@@ -9,12 +9,12 @@
 -- expect to find a matching record early. If the table has no statistics, it would then scan the whole
 -- table.
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
-language plpgsql stable
+language plpgsql stable strict
 as $$
 declare
   v_needs jsonb[];
 begin
-  if p_propio is null or p_id_perfil = p_propio then
+  if p_id_perfil = p_propio then
     return null;
   end if;
   if exists (select from perfil where id = p_id_perfil and "bitAdministrador") then

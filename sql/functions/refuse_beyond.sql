@@ -4,12 +4,9 @@
 --
 -- Acquires no locks, because begin_write has locked all of these profiles before.
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
-language plpgsql
+language plpgsql strict
 as $$
 begin
-  if p_limite is null then
-    return;
-  end if;
   perform refuse(needs)
   from unnest(p_perfiles) as id
   cross join lateral lacking(id, p_limite) as needs

@@ -11,12 +11,9 @@
 -- would read all records of the limiting profile, even for a single given record, because it expects
 -- the array to have 100 elements.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
-language plpgsql
+language plpgsql strict
 as $$
 begin
-  if p_limite is null then
-    return;
-  end if;
   perform refuse(case
     when modulo.id is null then '{"administrador": true}'
     else jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
