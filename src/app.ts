@@ -58,10 +58,8 @@ const ABOUT = {
  * - The query and the body are checked (validation.ts), and the handler runs.
  * - onError: access/refusal.ts says who was refused what. failures.ts turns everything that any step
  *   throws into an answer.
- * - onSend: log.ts and metrics.ts begin to wait for the end of the answer; bodies.ts gives the memory for
- *   the body back and waits for the rest of the body.
- * - When the answer has been sent or the client has disconnected, the log line is written, and the
- *   metrics are updated.
+ * - onSend: log.ts writes the line of the request, and metrics.ts counts it; bodies.ts gives the memory
+ *   for the body back and waits for the rest of the body.
  *
  * When a route is added (onRoute), openapi.ts collects it for the document, and access/guard.ts adds what
  * follows from its access.

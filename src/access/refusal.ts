@@ -31,13 +31,6 @@ export class RefusedFailure extends Failure {
 export const forbidden = (needs: Needs = { administrador: true }) =>
   new RefusedFailure({ needs }, 'forbidden')
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Returns the id of the record that the route writes, if the path does not contain the id. */
-    target?(request: FastifyRequest): unknown
-  }
-}
-
 /**
  * Adds a hook that describes each RefusedFailure for the log, and what is lacking in the header
  * `x-needs`.
@@ -59,11 +52,14 @@ export function reportRefusals(app: FastifyInstance) {
   })
 }
 
-/** Returns the id of the record that a request concerns, or NaN if it is unknown. The log has null then. */
-function targetOf(request: FastifyRequest) {
-  // The first parameter in the path is the id of the record.
-  const [pathId] = Object.values(request.params as object)
-  return Number(pathId ?? request.routeOptions.config.target?.(request))
+/**
+ * Returns the id in the path of a request, or else the `idPerfil` in its body. Returns NaN if there is
+ * neither, which becomes null in the log.
+ */
+function targetOf({ params, body }: FastifyRequest) {
+  const [pathId] = Object.values(params as object)
+  const { idPerfil } = Object(body)
+  return Number(pathId ?? idPerfil)
 }
 
 /**

@@ -181,8 +181,6 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       etag: true,
-      // There is no body yet if the caller may not use the route at all.
-      target: ({ body }) => (body as { idPerfil: number } | undefined)?.idPerfil,
       failures: {
         changed: statusFailure(412, CAMBIADOS),
         conflict: statusFailure(500, NO_GUARDADO),

@@ -61,69 +61,42 @@ declare module 'fastify' {
 }
 
 /**
- * Logs one line for each request when it has been answered. The line has `aborted` if the client has
+ * Logs one line for each request when its answer is ready. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
  * is the id in the header `x-request-id` of the answer. The line of a request with a `refusal` contains
  * it, and has the level `audit`.
+ *
+ * Fastify's hook `onResponse` does not run if the client disconnects.
  */
 export function logRequests(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
     request.clientIp = request.ip
-    // A client may send many requests on one connection without waiting for the answers, and each
-    // request listens for the end of the connection. Node would warn of a leak at the 11th listener.
-    request.socket.setMaxListeners(0)
     reply.header('x-request-id', request.id)
     done()
   })
-  onAnswered(app, (request, reply, isAborted) => {
-    const { method, url, clientIp, failure, refusal } = request
-    // The query string is left out, because clients may put anything into it, even tokens.
-    const [path = ''] = url.split('?', 1)
-    const isProbe = /^\/(health\/|metrics$)/.test(path)
-    if (isProbe && !failure) return
-
-    const line = {
-      method,
-      path: path.slice(0, MAX_PATH),
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime),
-      ip: clientIp,
-      // The logger leaves out keys that are undefined.
-      aborted: isAborted || undefined,
-      ...refusal,
-    }
-    if (refusal) request.log.audit(line, 'refused')
-    else request.log.info(line, 'request')
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    logRequest(request, reply)
+    done()
   })
 }
 
-/**
- * Calls `listener` once for each request: when the answer has been sent, or with `isAborted` when the
- * client disconnects before. Fastify's own hook `onResponse` does not run if the client disconnects.
- */
-export function onAnswered(
-  app: FastifyInstance,
-  listener: (request: FastifyRequest, reply: FastifyReply, isAborted: boolean) => void,
-) {
-  // After this hook the answer is sent, and its end might be missed.
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    const { socket } = request
-    const { raw } = reply
+function logRequest(request: FastifyRequest, reply: FastifyReply) {
+  const { method, url, clientIp, failure, refusal, socket } = request
+  // The query string is left out, because clients may put anything into it, even tokens.
+  const [path = ''] = url.split('?', 1)
+  const isProbe = /^\/(health\/|metrics$)/.test(path)
+  if (isProbe && !failure) return
 
-    function end() {
-      raw.off('finish', end)
-      socket.off('close', end)
-      listener(request, reply, socket.destroyed)
-    }
-
-    if (socket.destroyed) {
-      process.nextTick(end)
-    } else {
-      raw.once('finish', end)
-      // An answer may be queued behind earlier answers on the same connection. If the connection
-      // closes then, only the socket emits an event, and the response does not.
-      socket.once('close', end)
-    }
-    done()
-  })
+  const line = {
+    method,
+    path: path.slice(0, MAX_PATH),
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime),
+    ip: clientIp,
+    // The logger leaves out keys that are undefined.
+    aborted: socket.destroyed || undefined,
+    ...refusal,
+  }
+  if (refusal) request.log.audit(line, 'refused')
+  else request.log.info(line, 'request')
 }

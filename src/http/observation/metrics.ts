@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from '../../version.js'
-import { onAnswered } from './log.js'
 
 /** A metric that the application adds. It is a counter if its name ends in `_total`, and else a gauge. */
 interface Metric {
@@ -41,12 +40,12 @@ export function addMetrics(app: FastifyInstance, { readQueries, metrics }: Optio
 
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the head of a request to the end of its answer, by route and outcome',
+    help: 'Time from the head of a request until its answer is ready, by route and outcome',
     labelNames: ['method', 'route', 'status', 'outcome'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  onAnswered(app, (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const { method, routeOptions, failure } = request
     // The label is the pattern of the route. Clients could invent any number of different paths.
     const route = routeOptions.url ?? 'none'
@@ -54,6 +53,7 @@ export function addMetrics(app: FastifyInstance, { readQueries, metrics }: Optio
     const outcome = failure?.code ?? 'done'
     const seconds = reply.elapsedTime / 1000
     duration.observe({ method, route, status, outcome }, seconds)
+    done()
   })
 
   new Gauge({
