@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import fastq from 'fastq'
-import type { Piscina } from 'piscina'
+import { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import type { HashTask } from './password-worker.js'
@@ -29,9 +29,12 @@ interface Task extends HashTask {
  * --only login`).
  */
 export function startPasswords() {
-  /** The threads. They are opened for the first task, so that the service starts faster. */
-  let opened: Promise<Piscina> | undefined
-
+  const threads = new Piscina({
+    filename: new URL('./password-worker.js', import.meta.url).href,
+    minThreads: 0,
+    maxThreads: THREADS,
+    idleTimeout: 60_000,
+  })
   // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
   // closed the connection before a thread is free. Piscina drops a task only if the task's
   // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
@@ -47,8 +50,6 @@ export function startPasswords() {
 
   async function runTask({ client, ...task }: Task) {
     if (client?.destroyed) throw new Failure('busy')
-    opened ??= openThreads()
-    const threads = await opened
     return threads.run(task)
   }
 
@@ -73,21 +74,8 @@ export function startPasswords() {
     waiting: queue.length,
 
     /** Ends the threads. */
-    async close() {
-      const threads = await opened
-      await threads?.destroy()
-    },
+    close: () => threads.destroy(),
   }
-}
-
-async function openThreads() {
-  const { Piscina } = await import('piscina')
-  return new Piscina({
-    filename: new URL('./password-worker.js', import.meta.url).href,
-    minThreads: 0,
-    maxThreads: THREADS,
-    idleTimeout: 60_000,
-  })
 }
 
 /** Hashes and compares passwords in threads of their own. */
