@@ -1,5 +1,4 @@
--- Begins a write of a user. A transaction that goes on to write must have acquired share_usuarios or
--- lock_usuarios before.
+-- Begins a write of a user. A transaction that adds or renames a user has acquired lock_usuarios before.
 --
 -- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
 -- is to have, which is null for a deletion. `p_actor` is described in begin_write.

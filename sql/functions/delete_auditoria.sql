@@ -1,15 +1,17 @@
 -- Removes the rows of the audit from before `before`, and returns their number. Adds a row about the
 -- removal. Nothing in the service calls this function: an operator does.
 --
--- protect_auditoria (sql/migrations/0008_auditoria.sql) lets only this function remove rows.
+-- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while `llavero.retencion` is set.
 create or replace function delete_auditoria(before timestamptz) returns bigint
 language plpgsql
 as $$
 declare
   v_removed bigint;
 begin
+  perform set_config('llavero.retencion', 'true', true);
   delete from auditoria where fecha < before;
   get diagnostics v_removed = row_count;
+  perform set_config('llavero.retencion', 'false', true);
   perform audit(
     'delete',
     'auditoria',

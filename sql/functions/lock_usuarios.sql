@@ -1,11 +1,9 @@
--- Acquires the advisory lock that a transaction needs before it adds or removes a user, or changes
--- a user's name, email, profile or status. The lock is exclusive: while a transaction holds it,
--- every other transaction that calls lock_usuarios or share_usuarios waits. It is held until the
+-- Acquires the advisory lock that a transaction needs before it adds a user, or changes a user's name or
+-- email. Meanwhile every other transaction that calls lock_usuarios waits. The lock is held until the
 -- transaction ends.
 --
 -- Without it, two transactions that exchange the names or the emails of two users could deadlock in
--- the unique indexes. ensure_administrador also depends on it: meanwhile no other replica sets up
--- an administrator, and no other transaction activates a user or gives a user another profile.
+-- the unique indexes, and two replicas could both set up an administrator.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

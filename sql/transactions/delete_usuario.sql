@@ -3,15 +3,13 @@
 -- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior}.
 -- `imagenAnterior` is the name of the hosted image that the user had, or null.
 --
--- Acquires lock_usuarios, because it removes a user. Also acquires the locks of
--- begin_write_usuario, and raises what that function raises.
+-- Acquires the locks of begin_write_usuario, and raises what that function raises.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
   v_anterior text;
 begin
-  perform lock_usuarios();
   if begin_write_usuario(p_id, null, p_actor) then
     delete from usuario
     where id = p_id

@@ -9,44 +9,35 @@
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires share_usuarios if the name, the email, the profile and the status stay the same, and
--- lock_usuarios otherwise. Writes that hold share_usuarios can run at the same time, unless their
--- row locks conflict (see README.md). Also acquires the locks of begin_write_usuario, and raises
--- what that function raises. Also raises a unique violation if another user has the name or the
--- email.
+-- Acquires lock_usuarios if the name or the email changes, and the locks of begin_write_usuario. Raises
+-- what that function raises. Also raises a unique violation if another user has the name or the email.
 --
--- The write chooses between share_usuarios and lock_usuarios before it locks the user's row. If
--- another transaction changes the user in between, the write may hold share_usuarios although it
--- changes the name. Then two writes that exchange names can deadlock, and PostgreSQL rolls one of
--- them back. Which of the two locks is held does not matter for permissions.
+-- Whether the name changes is decided before the user's row is locked. If another transaction changes it in
+-- between, two writes that exchange names can still deadlock, and PostgreSQL rolls one of them back.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
 as $$
 declare
   v_nuevo usuario := jsonb_populate_record(null::usuario, p_usuario);
-  v_is_shared boolean := exists (
+  v_is_renamed boolean := not exists (
     select
     from usuario
     where id = p_id
       and "strNombreUsuario" = v_nuevo."strNombreUsuario"
       and "strCorreo" = v_nuevo."strCorreo"
-      and "idPerfil" = v_nuevo."idPerfil"
-      and "idEstadoUsuario" = v_nuevo."idEstadoUsuario"
   );
   v_anterior text;
   v_data jsonb;
 begin
-  if v_is_shared then
-    perform share_usuarios();
-  else
+  if v_is_renamed then
     perform lock_usuarios();
   end if;
 
   if not begin_write_usuario(p_id, v_nuevo."idPerfil", p_actor) then
     return '{"data": null}';
   end if;
-  if not v_is_shared then
+  if v_is_renamed then
     perform refuse_taken_correo(p_id, v_nuevo."strCorreo");
   end if;
 
