@@ -16,24 +16,17 @@
 --   JSON null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
--- Returns two values:
+-- Returns two values, which sql/README.md explains:
 -- - `perfiles`: the ids from `p_perfiles` for which a profile exists. These profiles are locked.
---   The write must treat every other profile as unknown, even if a later statement finds it:
---   another transaction may have added it in the meantime, and it is not locked.
--- - `limite`: the id of the caller's profile if that profile limits the write. Then the write must
---   not grant a permission that this profile does not hold. It also must not delete a profile that
---   holds more, or change the permission records or the users of such a profile. `limite` is null if
---   the caller is an administrator, or if `enforced` is false.
+-- - `limite`: the id of the caller's profile. It is null if the caller is an administrator, or if
+--   `enforced` is false: then nothing limits the write.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
 -- the user's profile meanwhile. Then locks the caller's profile with `for share` and the others with
--- `for no key update`, so that no other transaction changes their permission records or deletes one of
--- them. The profiles are locked by ascending id, so that two writes to the same profiles do not deadlock.
--- Foreign-key checks wait for neither kind of lock. The permission is read after that, by a statement of
--- its own (see README.md).
+-- `for no key update`, by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key
+-- checks wait for neither kind of lock. The permission is read after that, by a statement of its own.
 --
--- Until the transaction ends, the audit names this caller, with the name and the profile that the caller
--- has now.
+-- Until the transaction ends, the audit names this caller.
 --
 -- Raises LL401 if the session has ended, or if the user is inactive or deleted. Raises LL403 if the
 -- caller's profile lacks the permission (see refuse).

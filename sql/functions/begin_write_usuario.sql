@@ -1,7 +1,7 @@
 -- Begins a write of a user. A transaction that adds or renames a user has acquired lock_usuarios before.
 --
--- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
--- is to have, which is null for a deletion. `p_actor` is described in begin_write.
+-- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user is to
+-- have, which is null for a deletion.
 --
 -- Returns whether the user exists, which is false for a new user.
 --
@@ -10,10 +10,10 @@
 -- id, the caller's row is locked before the user's row. Without this order, two callers who edit
 -- each other could deadlock.
 --
--- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
+-- Raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
--- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id`
---    is an unknown id, because then nothing is written.
+-- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id` is an
+--    unknown id, because then nothing is written.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

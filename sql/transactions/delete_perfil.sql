@@ -1,10 +1,9 @@
 -- Removes a profile and all of its permission records. An unknown id changes nothing.
 --
--- Takes the id of the profile. `p_actor` is described in begin_write. Returns {}. Locks the profile with
--- begin_write.
+-- Takes the id of the profile. Returns {}.
 --
--- Raises what begin_write raises. Raises LL403 if the profile holds more than the caller's profile,
--- and a foreign-key violation if users have the profile.
+-- Raises LL403 if the profile holds more than the caller's profile, and a foreign-key violation if users
+-- have the profile.
 create or replace function delete_perfil(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

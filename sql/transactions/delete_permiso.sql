@@ -1,8 +1,6 @@
 -- Removes one permission record. An unknown id changes nothing.
 --
--- Takes the id of the record. `p_actor` is described in begin_write. Returns {}.
---
--- Acquires the locks of begin_write_permiso, and raises what that function raises.
+-- Takes the id of the record. Returns {}.
 create or replace function delete_permiso(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,9 +1,7 @@
 -- Removes a user. An unknown id changes nothing.
 --
--- Takes the id of the user. `p_actor` is described in begin_write. Returns {imagenAnterior}.
--- `imagenAnterior` is the name of the hosted image that the user had, or null.
---
--- Acquires the locks of begin_write_usuario, and raises what that function raises.
+-- Takes the id of the user. Returns {imagenAnterior}. `imagenAnterior` is the name of the hosted image
+-- that the user had, or null.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

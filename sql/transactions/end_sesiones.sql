@@ -1,12 +1,10 @@
 -- Ends all sessions of the caller. Afterwards no token that was issued before is valid.
 --
--- Takes the caller as described in begin_write. Returns {}.
+-- Returns {}.
 --
 -- Locks the caller's row with `for no key update` before it calls begin_write, which locks it with
 -- `for share`. If only begin_write locked the row, two logouts of the same user could both hold the
 -- shared lock, and would deadlock at the update.
---
--- Raises what begin_write raises.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,14 +1,12 @@
 -- Adds a profile. An administrator's profile also gets one permission record for each module, with
 -- all flags.
 --
--- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. `p_actor` is
--- described in begin_write. Returns {data}; `data` is the new profile.
+-- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. Returns {data}; `data`
+-- is the new profile.
 --
--- Acquires share_modulos, because it may write permission records. Then locks the caller with
--- begin_write.
+-- Acquires share_modulos, because it may write permission records.
 --
--- Raises what begin_write raises. If begin_write returns a limit, raises LL403 for an
--- administrator's profile.
+-- If begin_write returns a limit, raises LL403 for an administrator's profile.
 create or replace function insert_perfil(p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

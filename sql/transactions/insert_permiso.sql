@@ -1,10 +1,8 @@
 -- Adds one permission record.
 --
--- Takes {idPerfil, idModulo, …flags}; a missing flag is false. `p_actor` is described in
--- begin_write. Returns {data}; `data` is the new record.
+-- Takes {idPerfil, idModulo, …flags}; a missing flag is false. Returns {data}; `data` is the new record.
 --
--- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
--- unique violation if the profile has a record for the module already.
+-- Raises a unique violation if the profile has a record for the module already.
 create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

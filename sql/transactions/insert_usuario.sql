@@ -1,12 +1,10 @@
 -- Adds a user.
 --
--- Takes {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario,
--- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and
--- a missing `idEstadoUsuario` is true. `p_actor` is described in begin_write. Returns {data};
--- `data` is the new user.
+-- Takes {strNombreUsuario, idPerfil, strPwd, strCorreo, strNumeroCelular, idEstadoUsuario, imagenUrl,
+-- imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and a missing
+-- `idEstadoUsuario` is true. Returns {data}; `data` is the new user.
 --
--- Acquires lock_usuarios, because it adds a user. Also acquires the locks of begin_write_usuario,
--- and raises what that function raises. Also raises a unique violation if another user has the name
+-- Acquires lock_usuarios, because it adds a user. Raises a unique violation if another user has the name
 -- or the email.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql

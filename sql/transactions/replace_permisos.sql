@@ -1,16 +1,15 @@
 -- Replaces all permission records of one profile (contract, section 4.8). If the profile is unknown
 -- and there are no new records, it changes nothing.
 --
--- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
--- flag is false. Takes in `p_versiones` the versions of the profile's records that the caller expects
--- to replace, or null if any version may be replaced. `p_actor` is described in begin_write. Returns
--- {version}: the version of the new records, or null if the profile is unknown.
+-- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing flag
+-- is false. Takes in `p_versiones` the versions of the profile's records that the caller expects to
+-- replace, or null if any version may be replaced. Returns {version}: the version of the new records, or
+-- null if the profile is unknown.
 --
--- Acquires share_modulos, so that no module is renamed or deleted meanwhile. Then locks the profile
--- with begin_write. So two replacements at the same time follow one another, and the result is the
--- records of the later one.
+-- Acquires share_modulos, so that no module is renamed or deleted meanwhile. So two replacements at the
+-- same time follow one another, and the result is the records of the later one.
 --
--- Raises what begin_write raises. If begin_write raises nothing, raises in this order:
+-- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
 -- 2. LL403 if a new record grants more than the caller's profile holds;
 -- 3. LL412 if the profile's records have none of the expected versions;

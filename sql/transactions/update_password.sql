@@ -1,10 +1,8 @@
 -- Gives the caller a new password. The trigger end_sesiones ends all sessions of the caller.
 --
--- Takes the hash of the new password. `p_actor` is described in begin_write. Returns {ver}: the new
--- version of the caller's sessions.
+-- Takes the hash of the new password. Returns {ver}: the new version of the caller's sessions.
 --
--- Locks the caller's row with `for no key update` before it calls begin_write, for the same reason as
--- end_sesiones. Raises what begin_write raises.
+-- Locks the caller's row before begin_write for the same reason as end_sesiones.
 create or replace function update_password(p_hash text, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

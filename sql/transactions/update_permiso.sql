@@ -1,11 +1,10 @@
 -- Overwrites one permission record. This may move the record to another profile or module. An
 -- unknown id changes nothing.
 --
--- Takes the id of the record, and a record as insert_permiso does. `p_actor` is described in
--- begin_write. Returns {data}; `data` is the record, or null if the id is unknown.
+-- Takes the id of the record, and a record as insert_permiso does. Returns {data}; `data` is the record,
+-- or null if the id is unknown.
 --
--- Acquires the locks of begin_write_permiso, and raises what that function raises. Also raises a
--- unique violation if the profile has another record for the module.
+-- Raises a unique violation if the profile has another record for the module.
 create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

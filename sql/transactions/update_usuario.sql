@@ -3,14 +3,13 @@
 -- end_sesiones.
 --
 -- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
--- `p_actor` is described in begin_write.
 --
 -- Returns {data, imagenAnterior}. `data` is the user, or null if the id is unknown.
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires lock_usuarios if the name or the email changes, and the locks of begin_write_usuario. Raises
--- what that function raises. Also raises a unique violation if another user has the name or the email.
+-- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another user has
+-- the name or the email.
 --
 -- Whether the name changes is decided before the user's row is locked. If another transaction changes it in
 -- between, two writes that exchange names can still deadlock, and PostgreSQL rolls one of them back.
