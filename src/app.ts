@@ -95,8 +95,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // A path cannot be decoded. Fastify would run no hooks for the request, so it is routed again, with an
-    // empty path, which answerOddRequests refuses.
+    // Called for a path that cannot be decoded. Fastify runs no hooks then. With an empty path it runs them,
+    // and answerOddRequests refuses the request.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = ''
       app.routing(raw, reply.raw)

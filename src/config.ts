@@ -170,8 +170,7 @@ function parseCloudinaryUrl(text: string) {
 }
 
 /**
- * The values of the parameter `sslmode` of PostgreSQL's clients and of the parameter `ssl` of other
- * drivers: `verify-full` checks the certificate and the host's name in it, `require` encrypts without a
+ * The values of the parameters `sslmode` (PostgreSQL's clients) and `ssl` (other drivers): `verify-full` checks the certificate and the host's name in it, `require` encrypts without a
  * check, and `prefer` encrypts if the server supports it.
  * docs/configuration.md says in which values PostgreSQL's own clients differ.
  */

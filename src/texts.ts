@@ -10,11 +10,9 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 /** Returns whether `text` has no control or invisible characters, and no white space at either end. */
 export const isVisible = (text: string) => !INVISIBLE.test(text)
 
-/** Returns whether `text` has at most `max` characters (code points). */
+/** Returns whether `text` has at most `max` characters (code points, of one or two UTF-16 units each). */
 export const hasAtMost = (max: number, text: string) =>
-  // A code point has one or two UTF-16 units. So the start of a text is too long if and only if the
-  // text is, and the code points of a text of many megabytes are not all counted.
-  [...text.slice(0, 2 * max + 1)].length <= max
+  text.length <= 2 * max && [...text].length <= max
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
 const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`

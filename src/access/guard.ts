@@ -39,12 +39,9 @@ declare module 'fastify' {
     unlessOwn?: 'id' | 'idPerfil'
   }
   interface FastifyRequest {
-    /**
-     * The caller. It is undefined before the session has been checked, and if the route is public. The
-     * type does not say so, because nearly all handlers run after the check.
-     */
+    /** The caller. Undefined on public routes and before the guard has run, although the type says otherwise. */
     caller: Caller
-    /** The database, in the share of the caller's sessions. Undefined like `caller`. */
+    /** The database, in the caller's share of the connections. Undefined like `caller`. */
     sql: Sql
   }
 }

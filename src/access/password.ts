@@ -20,9 +20,8 @@ interface Task extends HashTask {
 }
 
 /**
- * Returns functions that hash and compare passwords in threads. Of each user, at most one task is in
- * progress or waits for a thread, and the user's further tasks wait for that one. So the users take
- * turns. The tasks of logins, which have no user yet, follow one another in the order of the calls.
+ * Returns functions that hash and compare passwords in threads. Each user has at most one task in the queue
+ * for the threads, so the users take turns. Logins have no user yet, and are not limited in this way.
  *
  * The asynchronous functions of bcryptjs would work on the event loop, and logins would delay all other
  * requests by seconds. With threads of lower priority the delay is a few milliseconds (`npm run bench --

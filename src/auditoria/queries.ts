@@ -2,7 +2,7 @@ import type { Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
 /** The number of rows of a page. */
-const PAGE_SIZE = 50
+const MAX_ROWS = 50
 
 // An id of the audit is a bigint, which the driver would return as a text. A double has room for each of
 // them.
@@ -50,10 +50,10 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
       and fecha < ${to}
       and ${others}
     order by ${descending} auditoria.fecha desc, auditoria.id desc
-    limit ${PAGE_SIZE + 1}
+    limit ${MAX_ROWS + 1}
   `
-  const data = rows.slice(0, PAGE_SIZE)
-  const siguiente = rows.length > PAGE_SIZE ? (data.at(-1)?.id ?? null) : null
+  const data = rows.slice(0, MAX_ROWS)
+  const siguiente = rows.length > MAX_ROWS ? (data.at(-1)?.id ?? null) : null
   return { data, siguiente }
 }
 

@@ -25,7 +25,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
         throw new Failure('invalid', SIN_ENTIDAD)
       }
       const page = await listAuditoria(sql, query)
-      return { success: true as const, ...page }
+      return success(page)
     },
   })
 
@@ -38,7 +38,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
       querystring: Pregunta,
       response: { 200: Success(Filas) },
     },
-    handler: async ({ sql, query }) => success(await findOrigen(sql, query)),
+    handler: async ({ sql, query }) => success({ data: await findOrigen(sql, query) }),
   })
 }
 

@@ -6,8 +6,8 @@ import { Failure } from '../http/answers/failures.js'
  */
 const TIMEOUT = 5000
 /**
- * How many tokens may be verified at a time. As many password hashes may wait (see password.ts), so
- * more logins at once could not be finished anyway.
+ * How many tokens may be verified at a time. The queue for password hashes holds as many (password.ts), so
+ * further logins could not be finished anyway.
  */
 const MAX_PENDING = 256
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */

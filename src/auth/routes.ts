@@ -7,7 +7,7 @@ import type { Token } from '../access/schemas.js'
 import { COOKIE } from '../access/token.js'
 import type { Config } from '../config.js'
 import type { Sql } from '../database/sql.js'
-import { Confirmation } from '../http/answers/envelopes.js'
+import { Confirmation, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { isStorable } from '../texts.js'
@@ -27,7 +27,7 @@ const MISMA = 'La contraseña nueva debe ser distinta'
 const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as const
 
 /** The largest body of a login or logout, in bytes. */
-const BODY_LIMIT = 16 * 1024
+const CREDENTIALS_LIMIT = 16 * 1024
 /** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
 const ADDRESSES = 100_000
 
@@ -50,7 +50,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: CREDENTIALS_LIMIT,
     config: {
       access: 'public',
       failures: {
@@ -89,11 +89,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       })
       if (ver === null) throw new Failure('unauthenticated')
       const { strPwd: _hash, idEstadoUsuario: _activo, ...user } = usuario
-      return {
-        success: true as const,
-        token: signToken({ ...user, ver }),
-        user,
-      }
+      return success({ token: signToken({ ...user, ver }), user })
     },
   })
 
@@ -122,15 +118,12 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
-      return {
-        success: true as const,
-        token: signToken({ ...caller, ver }),
-      }
+      return success({ token: signToken({ ...caller, ver }) })
     },
   })
 
   app.post('/logout', {
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: CREDENTIALS_LIMIT,
     config: { access: 'session' },
     schema: {
       operationId: 'logout',
@@ -147,7 +140,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
 
   /**
    * Returns a hook that counts attempts to give a password, by default those of each address. The hook throws
-   * the Failure `tooMany` at the first attempt in a minute that is one too many. A login is counted before
+   * the Failure `tooMany` for each attempt above the limit in a minute. A login is counted before
    * all other work, so a flood of logins reaches neither the captcha service nor the database. A change of
    * the password is counted after the look-up of the session.
    */

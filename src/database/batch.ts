@@ -8,8 +8,8 @@ import { inTime } from './sql.js'
  * of these statements are in flight at a time. While that many are in flight, further look-ups are
  * collected for the next statement, which is sent when one of the others has been answered.
  *
- * `find` is called after the look-ups that it answers, so no answer is older than its look-up. If `find`
- * rejects, or has not answered ANSWER_TIMEOUT after the first of them, all of them reject.
+ * The statement is sent after its look-ups have arrived, so it sees everything that was committed before
+ * them. If `find` rejects, or has not answered ANSWER_TIMEOUT after the first of them, all of them reject.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

@@ -11,9 +11,8 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
  * past the end has no rows. `rows` selects all rows of the list, in any order. They have an `id`.
  * `answer` selects what is returned from `pagina`, which contains the rows of the page.
  *
- * If there is a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for the page
- * and for the count. Otherwise it would search twice, and the search for the page might read the whole table
- * from the newest row on. Without a search that order is right, because five rows are found at once.
+ * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both the page and
+ * the count. Without one, it reads from the newest row on and stops after five.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,

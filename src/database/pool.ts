@@ -16,8 +16,8 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * A failed connection is ignored if the host has answered within this time, in milliseconds: it may only be
- * full.
+ * If the host has answered within this time, in milliseconds, a refused connection means that it is full, and
+ * not that it is down.
  */
 const SERVING = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -41,8 +41,8 @@ const SETTINGS = {
   // PostgreSQL finds one row of a table with 200 rows by reading them all, also for each foreign
   // key that it checks.
   random_page_cost: 1.1,
-  // A statement is planned once for each connection, and not for its parameters. Otherwise PostgreSQL
-  // would plan each statement with an array anew at each call, which can take longer than the statement.
+  // Each connection plans a statement once, whatever the parameters are. Otherwise PostgreSQL would plan each
+  // statement with an array anew at each call, which can take longer than the statement.
   plan_cache_mode: 'force_generic_plan',
 } as const
 
@@ -168,8 +168,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
-    // Before the first answer, `serving` follows the host that is tried, so that the first answer is not
-    // logged as `the database serves again`.
+    // Until the first answer no host counts as lost, so the first answer is not logged.
     if (serving && answeredAt < 0) serving = hosts[0]
     replace(used)
   }

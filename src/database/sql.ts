@@ -28,7 +28,7 @@ export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** Returns what `answer` resolves to. Throws what `late` returns after `timeout` milliseconds. */
+/** Returns what `answer` resolves to. After `timeout` milliseconds it rejects with the error of `late`. */
 export async function inTime<T>(
   answer: Promise<T>,
   timeout = ANSWER_TIMEOUT,

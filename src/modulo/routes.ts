@@ -32,7 +32,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql, query }) => {
       const page = await listModulos(sql, query)
-      return { success: true as const, ...page }
+      return success(page)
     },
   })
 
@@ -51,7 +51,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql }) => {
       const modulos = await listTodosLosModulos(sql)
-      return success(modulos)
+      return success({ data: modulos })
     },
   })
 
@@ -73,7 +73,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     handler: async ({ sql, caller, body }) => {
       const { strNombreModulo } = body
       const modulo = await insertModulo(sql, caller, strNombreModulo)
-      return success(modulo)
+      return success({ data: modulo })
     },
   })
 
@@ -97,7 +97,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
     handler: async ({ sql, caller, params, body }) => {
       const { strNombreModulo } = body
       const modulo = await updateModulo(sql, caller, params.id, strNombreModulo)
-      return success(modulo ?? undefined)
+      return success({ data: modulo ?? undefined })
     },
   })
 

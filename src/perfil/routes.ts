@@ -36,7 +36,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql, query }) => {
       const page = await listPerfiles(sql, query)
-      return { success: true as const, ...page }
+      return success(page)
     },
   })
 
@@ -55,7 +55,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql }) => {
       const perfiles = await listPerfilesBreves(sql)
-      return success(perfiles)
+      return success({ data: perfiles })
     },
   })
 
@@ -74,7 +74,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql, caller, body }) => {
       const perfil = await insertPerfil(sql, caller, body)
-      return success(perfil)
+      return success({ data: perfil })
     },
   })
 
@@ -96,7 +96,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
     handler: async ({ sql, caller, params, body }) => {
       const perfil = await updatePerfil(sql, caller, params.id, body)
       if (!perfil) throw new Failure('notFound')
-      return success(perfil)
+      return success({ data: perfil })
     },
   })
 

@@ -41,9 +41,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
 type Mapa = Awaited<ReturnType<typeof findMapa>>
 
 /**
- * Returns a function that finds the permission map of the caller's own profile. If the cached map has
- * the version that the look-up of the session has returned, the cached one is returned. Otherwise the
- * map is read from the database.
+ * Returns a function that finds the permission map of the caller's own profile. It returns the cached map if
+ * its version is the one in the session, and reads the map otherwise.
  *
  * Every client loads this map after every login and every restored session, so the body of each
  * answer is cached by profile. The version is stored in the profile's row, and triggers change it at
@@ -51,8 +50,8 @@ type Mapa = Awaited<ReturnType<typeof findMapa>>
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * Requests for the same version must share one read, because reads of maps have no share per user. Otherwise
- * one user could occupy all connections while the map keeps changing.
+ * Equal reads in flight are shared. They are in no user's share, so without this one user could take every
+ * connection while the map keeps changing.
  */
 export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<number, Mapa>({

@@ -60,7 +60,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     },
     handler: async ({ sql, query }) => {
       const page = await listPermisos(sql, query.page)
-      return { success: true as const, ...page }
+      return success(page)
     },
   })
 
@@ -80,7 +80,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     },
     handler: async ({ sql, caller, body }) => {
       const permiso = await insertPermiso(sql, caller, body)
-      return success(permiso)
+      return success({ data: permiso })
     },
   })
 
@@ -103,7 +103,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     handler: async ({ sql, caller, params, body }) => {
       const permiso = await updatePermiso(sql, caller, params.id, body)
       if (!permiso) throw new Failure('notFound')
-      return success(permiso)
+      return success({ data: permiso })
     },
   })
 
@@ -172,7 +172,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     handler: async ({ sql, params }, reply) => {
       const { version, permisos } = await listPermisosByPerfil(sql, params.idPerfil)
       if (version !== null) reply.header('etag', etagOf(version))
-      return success(permisos)
+      return success({ data: permisos })
     },
   })
 

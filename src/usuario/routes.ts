@@ -51,7 +51,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
     },
     handler: async ({ sql, query }) => {
       const page = await listUsuarios(sql, query)
-      return { success: true as const, ...page }
+      return success(page)
     },
   })
 
@@ -75,7 +75,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       const data = await findUsuario(sql, id, limite)
       if (!data) throw new Failure('notFound')
       if (data.needs) throw forbidden(data.needs)
-      return success(data)
+      return success({ data })
     },
   })
 
@@ -102,7 +102,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       const insert = (imagen?: ImagenAlojada) =>
         insertUsuario(sql, caller, { ...usuario, strPwd, ...imagen })
       const creado = await imagenes.store(imagenBase64, log, insert)
-      return success(creado)
+      return success({ data: creado })
     },
   })
 
@@ -135,7 +135,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
         updateUsuario(sql, caller, params.id, { ...usuario, strPwd, ...imagen })
       const updated = await imagenes.store(imagenBase64, log, update)
       if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
-      return success(updated?.data)
+      return success({ data: updated?.data })
     },
   })
 

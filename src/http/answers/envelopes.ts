@@ -19,10 +19,10 @@ export const Success = <T extends TSchema>(data: T) =>
     data,
   })
 
-/** Returns the answer `{ success: true, data }`. */
-export const success = <T>(data: T) => ({
+/** Returns the answer `{ success: true, …fields }`. */
+export const success = <T extends object>(fields: T) => ({
   success: true as const,
-  data,
+  ...fields,
 })
 
 /** Returns the schema of an answer with one page of a list and the total number of pages. */

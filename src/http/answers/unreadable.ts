@@ -18,9 +18,8 @@ const STATUS_BY_CODE: Record<string, number> = {
 const LINGER = 1000
 
 /**
- * A connection of Node's HTTP server. `_httpMessage` is the response that is being written. Node does not
- * document this property. Without it, each request would need a listener, to know which answer is being
- * written.
+ * A connection of Node's HTTP server. `_httpMessage`, which Node does not document, is the response that is
+ * being written. Without it, each request would need a listener.
  */
 type Connection = Socket & { _httpMessage?: ServerResponse | null }
 

@@ -12,7 +12,7 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** Only what a body has beyond this many bytes is counted, so that logins are never refused for it. */
+/** The first bytes of a body, which are not counted, so that a login always fits. */
 const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
@@ -20,8 +20,8 @@ const FREE_SIZE = 1024 * 1024
 /** A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not JSON. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /**
- * Matches a text that may have more than 1,000 JSON values. Every value except the outermost one comes
- * after a comma, or is the first one of an array or an object.
+ * Matches a text that may have more than 1,000 JSON values. It counts `,`, `[` and `{`: each value but the
+ * outermost one follows one of them.
  */
 const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 

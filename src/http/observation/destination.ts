@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import sonic from 'sonic-boom'
 
 /** How many bytes of lines are kept in memory for a slow reader. Further lines are dropped. */
-const MAX_WAITING = 4 * 1024 * 1024
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
 const BATCH = 8192
 /** How long a line may wait for further lines, in milliseconds. */
@@ -12,18 +12,18 @@ const END_DEADLINE = 500
 
 /**
  * Returns the stream that writes log lines to the file descriptor `fd`. It never blocks the event loop
- * and never throws. While the reader of a pipe is slow, the lines wait in memory, up to MAX_WAITING.
+ * and never throws. While the reader of a pipe is slow, the lines wait in memory, up to MAX_WAITING_BYTES.
  * While nothing can be written, because the reader has closed the pipe or the disk is full, further lines
  * are dropped, and the lines that wait are tried again every MAX_DELAY.
  *
- * Pass `process.stdout.fd` and not 1: the access to `process.stdout` makes a pipe non-blocking. With a
- * blocking pipe the process could not end while nobody reads.
+ * Pass `process.stdout.fd` and not 1: reading `process.stdout` makes a pipe non-blocking. With a blocking
+ * pipe the process could not end while nobody reads.
  */
 export function openDestination(fd: number) {
   const file = new sonic.SonicBoom({
     fd,
     minLength: BATCH,
-    maxLength: MAX_WAITING,
+    maxLength: MAX_WAITING_BYTES,
     periodicFlush: MAX_DELAY,
   })
   let isFailing = false

@@ -63,8 +63,8 @@ declare module 'fastify' {
 /**
  * Logs one line for each request when its answer is ready. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
- * is the id in the header `x-request-id` of the answer. The line of a request with a `refusal` contains
- * it, and has the level `audit`.
+ * is the id in the header `x-request-id` of the answer. A refused request has the
+ * level `audit` and the fields of its `refusal`.
  *
  * Fastify's hook `onResponse` does not run if the client disconnects.
  */
