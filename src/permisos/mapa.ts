@@ -38,45 +38,29 @@ export async function findMapa(sql: Sql, idPerfil: number) {
   return { version: rows[0]?.version ?? null, body: Buffer.from(json) }
 }
 
-type Mapa = Awaited<ReturnType<typeof findMapa>>
-
 /**
- * Returns a function that finds the permission map of the caller's own profile. It returns the cached map if
- * its version is the one in the session, and reads the map otherwise.
+ * Returns a function that finds the permission map of the caller's own profile. It returns the cached map
+ * of the version in the session, and reads the map if there is none.
  *
  * Every client loads this map after every login and every restored session, so the body of each
- * answer is cached by profile. The version is stored in the profile's row, and triggers change it at
+ * answer is cached. The version is stored in the profile's row, and triggers change it at
  * every write to the map. The statement that authorises the request reads the version too, so no
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * Equal reads in flight are shared. They are in no user's share, so without this one user could take every
- * connection while the map keeps changing.
+ * The cache shares equal reads in flight. They are in no user's share, so without this one user could take
+ * every connection while the map keeps changing. The maps of old versions are removed like all that are not used.
  */
 export function cacheMapas(sql: Sql) {
-  const cache = new LRUCache<number, Mapa>({
+  const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ body }) => body.length,
+    // A read goes on when its place in the cache is needed for another map.
+    ignoreFetchAbort: true,
+    fetchMethod: (_version, _stale, { context: idPerfil }) => findMapa(sql, idPerfil),
   })
 
-  /** The reads in flight, by the version that was requested. No two profiles share a version. */
-  const reads = new Map<string, Promise<Mapa>>()
-
-  /** Reads a map and caches it. Its version may be newer than the one that was requested. */
-  async function read(idPerfil: number) {
-    const mapa = await findMapa(sql, idPerfil)
-    cache.set(idPerfil, mapa)
-    return mapa
-  }
-
-  return async ({ idPerfil, versionPermisos }: Caller): Promise<Mapa> => {
-    const cached = cache.get(idPerfil)
-    if (cached?.version === versionPermisos) return cached
-
-    const inFlight = reads.get(versionPermisos)
-    if (inFlight) return inFlight
-    const begun = read(idPerfil).finally(() => reads.delete(versionPermisos))
-    reads.set(versionPermisos, begun)
-    return begun
-  }
+  // No two profiles share a version.
+  return ({ idPerfil, versionPermisos }: Caller) =>
+    cache.forceFetch(versionPermisos, { context: idPerfil })
 }
