@@ -9,7 +9,7 @@ import { AUDIT_LEVEL } from '../http/observation/log.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { listen } from './local.js'
-import { findLogins, insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
+import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
 import { endWithUs, startPostgres } from './postgres.js'
 
 const FOLDER = resolve('.llavero')
@@ -28,7 +28,6 @@ const ADMIN = {
   nombre: 'admin',
   password: 'llavero-admin',
 }
-const SAMPLE_USERS = ['supervisora', 'consulta']
 
 /**
  * Returns a function for `.catch()`. It throws an error with the message of the error that it gets,
@@ -91,36 +90,18 @@ async function start() {
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
   await insertMuestra(database.url).catch(orStartAnew)
-  const logins = await describeLogins(database.url).catch(orStartAnew)
 
   console.log(`
 Llavero           ${ADDRESS}
 documentation     ${ADDRESS}/docs
-administrator     ${logins.administrator}
-sample users      ${logins.sampleUsers}
+administrator     ${ADMIN.nombre} / ${ADMIN.password}
+sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
 captcha token     any text (rechazar is refused)
 
-The service reads the variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET,
-CAPTCHA_*, CLOUDINARY_URL and ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
+These logins are those of the first start; you may have changed them since. The service reads the
+variables of docs/configuration.md, except DATABASE_URL, JWT_SECRET, CAPTCHA_*, CLOUDINARY_URL and
+ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
 `)
-}
-
-/**
- * Returns the logins to print. The data may be from an earlier start, so the function checks which
- * passwords are still valid.
- */
-async function describeLogins(databaseUrl: string) {
-  const { nombre, password } = ADMIN
-  const [admin] = await findLogins(databaseUrl, [nombre], password)
-  const samples = await findLogins(databaseUrl, SAMPLE_USERS, SAMPLE_PASSWORD)
-  const names = samples.map((login) => login.nombre).join(', ')
-
-  const changed = 'changed since the first start'
-  const known = `${nombre} / ${password}`
-  return {
-    administrator: admin?.administrador ? known : `${changed} (was ${known})`,
-    sampleUsers: names ? `${names} / ${SAMPLE_PASSWORD}` : changed,
-  }
 }
 
 /** Throws if PORT is not a valid port, or if another program listens on it. */

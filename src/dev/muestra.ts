@@ -1,4 +1,4 @@
-import { compare, hash } from 'bcryptjs'
+import { hash } from 'bcryptjs'
 import postgres from 'postgres'
 
 /** The password of every sample user. */
@@ -91,37 +91,4 @@ async function insertRows(sql: postgres.TransactionSql, strPwd: string) {
     ) as muestra (nombre, perfil, celular, activo)
     join perfil on "strNombrePerfil" = perfil
   `
-}
-
-interface Login {
-  nombre: string
-  /** Whether the user's profile is an administrator's. */
-  administrador: boolean
-}
-
-/**
- * Finds the users with these names who can log in with the password. Returns the users in the order
- * of the names.
- */
-export async function findLogins(databaseUrl: string, nombres: string[], password: string) {
-  const sql = postgres(databaseUrl, { max: 1 })
-  const usuarios = await sql<(Login & { hash: string })[]>`
-    select
-      "strNombreUsuario" as nombre,
-      "strPwd" as hash,
-      "bitAdministrador" as administrador
-    from usuario
-    join perfil on perfil.id = "idPerfil"
-    where "strNombreUsuario" = any(${nombres})
-      and "idEstadoUsuario"
-    order by array_position(${nombres}, "strNombreUsuario")
-  `
-  await sql.end()
-
-  const logins: Login[] = []
-  for (const usuario of usuarios) {
-    const isValid = await compare(password, usuario.hash)
-    if (isValid) logins.push(usuario)
-  }
-  return logins
 }

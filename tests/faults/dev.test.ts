@@ -193,33 +193,6 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(Buffer.from(await image.arrayBuffer()).toString('base64')).toBe(PNG.split(',')[1])
   })
 
-  it('says that the administrator’s login was changed, and leaves out sample users whose password was changed', async () => {
-    const { token } = (await login('admin', 'llavero-admin')).body
-    const change = async (id: number, strNombreUsuario: string, idPerfil: number) => {
-      const strCorreo = `${strNombreUsuario}@ejemplo.com`
-      const usuario = {
-        strNombreUsuario,
-        idPerfil,
-        strCorreo,
-        strPwd: 'otra',
-        idEstadoUsuario: true,
-      }
-      const { body } = await call('PUT', `/api/usuario/${id}`, usuario, token)
-      expect(body.data).toMatchObject({ strNombreUsuario })
-    }
-    const { body } = await call('GET', '/api/usuario?search=supervisora', undefined, token)
-    const [{ id, idPerfil }] = body.data
-    await change(id, 'supervisora', idPerfil)
-    await change(1, 'admin', 1)
-    expect(await stop('SIGTERM')).toBe(0)
-
-    await start()
-    expect(output).toMatch(
-      /^administrator +changed since the first start \(was admin \/ llavero-admin\)$/m,
-    )
-    expect(output).toMatch(/^sample users +consulta \/ llavero-muestra$/m)
-  })
-
   it('names the wrong variable, or the folder to delete when PostgreSQL does not start', async () => {
     expect(await stop('SIGTERM')).toBe(0)
     expect(await failure({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL/m)
