@@ -23,9 +23,8 @@ interface Task extends HashTask {
  * Returns functions that hash and compare passwords in threads. Each user has at most one task in the queue
  * for the threads, so the users take turns. Logins have no user yet, and are not limited in this way.
  *
- * The asynchronous functions of bcryptjs would work on the event loop, and logins would delay all other
- * requests by seconds. With threads of lower priority the delay is a few milliseconds (`npm run bench --
- * --only login`).
+ * The asynchronous functions of bcryptjs work on the event loop, where logins would delay all other requests
+ * by seconds (`npm run bench -- --only login`).
  */
 export function startPasswords() {
   const threads = new Piscina({

@@ -35,7 +35,7 @@ const columns = (sql: Sql) => sql`
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro
-  const { prefix, values, descending, others } = keyOf(sql, filtro)
+  const { prefix, values, descending, others } = indexKeyFor(sql, filtro)
   const from = desde === undefined ? sql`'-infinity'` : moment(sql, desde)
   const to = hasta === undefined ? sql`'infinity'` : moment(sql, hasta)
   const end =
@@ -61,7 +61,7 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
  * Returns the columns before `fecha` in the index for the filter, their values, their order, and the
  * condition that the index does not serve.
  */
-function keyOf(sql: Sql, { idUsuario, entidad, id }: Filtro) {
+function indexKeyFor(sql: Sql, { idUsuario, entidad, id }: Filtro) {
   const every = sql`true`
   if (entidad !== undefined && id !== undefined) {
     return {

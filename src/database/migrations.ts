@@ -64,8 +64,7 @@ async function applyFunctions(tx: TransactionSql): Promise<void> {
   `
   const [, storedVersion = '', storedChecksum] = stored?.comment?.split(' ') ?? []
   if (storedChecksum === checksum) return
-  // 0.10.0 is higher than 0.9.0. The versions are compared only if they must be, because that loads
-  // collation rules, which takes 12 ms.
+  // 0.10.0 is higher than 0.9.0.
   if (storedVersion.localeCompare(VERSION, 'en', { numeric: true }) > 0) return
 
   // The files are applied in the order of their names, so a `language sql` function may be created

@@ -29,35 +29,30 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module and returns it. Throws the Failure `conflict` if the name is taken. Throws `forbidden`
- * if the name looks like the name of a system module and the caller is not an administrator.
+ * Adds a module and returns it. Throws the Failure `conflict` if the name is taken, and `forbidden` if one of
+ * the four rules (README.md) refuses the write.
  */
 export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Promise<Modulo> {
-  const call = sql`insert_modulo(${sql.json(record(nombre))}, ${sql.json(caller)})`
+  const call = sql`insert_modulo(${sql.json(sentModulo(nombre))}, ${sql.json(caller)})`
   const { data } = await write<{ data: Modulo }>(sql, call, DUPLICATE)
   return data
 }
 
-/**
- * Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo
- * throws. `forbidden` also means that a caller who is not an administrator renames a system module, or
- * a module that has permission records.
- */
+/** Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo throws. */
 export async function updateModulo(
   sql: Sql,
   caller: Caller,
   id: number,
   nombre: string,
 ): Promise<Modulo | null> {
-  const call = sql`update_modulo(${id}, ${sql.json(record(nombre))}, ${sql.json(caller)})`
+  const call = sql`update_modulo(${id}, ${sql.json(sentModulo(nombre))}, ${sql.json(caller)})`
   const { data } = await write<{ data: Modulo | null }>(sql, call, DUPLICATE)
   return data
 }
 
 /**
  * Removes a module with its permission records. Throws the Failure `conflict` if the module is a
- * system module. Throws `forbidden` if a profile that has a record for the module also has a
- * permission that the caller's profile lacks.
+ * system module, and `forbidden` if one of the four rules refuses the write.
  */
 export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
   const call = sql`delete_modulo(${id}, ${sql.json(caller)})`
@@ -66,7 +61,7 @@ export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promis
 }
 
 /** Returns the record of a module that insert_modulo.sql describes. */
-const record = (strNombreModulo: string) => ({
+const sentModulo = (strNombreModulo: string) => ({
   strNombreModulo,
   semejante: strNombreModulo
     .normalize('NFKC')

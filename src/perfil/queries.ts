@@ -29,8 +29,7 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 
 /**
  * Adds a profile and returns it. An administrator's profile gets one permission record for each
- * module, with all flags. Throws the Failure `forbidden` if a caller who is not an administrator adds
- * an administrator's profile.
+ * module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md) refuses the write.
  */
 export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo): Promise<Perfil> {
   const call = sql`insert_perfil(${sql.json(perfil)}, ${sql.json(caller)})`
@@ -41,9 +40,7 @@ export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo
 /**
  * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the id
  * is unknown. If the flag changes, the permission records are replaced in the same transaction
- * (contract, section 3). Throws the Failure `forbidden` if the flag changes and the caller is not an
- * administrator, or if the name changes and the profile has a permission that the caller's profile
- * lacks.
+ * (contract, section 3). Throws what insertPerfil throws.
  */
 export async function updatePerfil(
   sql: Sql,
@@ -58,7 +55,7 @@ export async function updatePerfil(
 
 /**
  * Removes a profile with its permission records. Throws the Failure `conflict` if users have the
- * profile. Throws `forbidden` if the profile has a permission that the caller's profile lacks.
+ * profile, and what insertPerfil throws.
  */
 export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
   const call = sql`delete_perfil(${id}, ${sql.json(caller)})`

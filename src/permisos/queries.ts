@@ -76,8 +76,7 @@ export const DESCONOCIDO = 'El perfil o el módulo no existe'
 /**
  * Adds a permission record and returns it. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
- * - `forbidden` if the profile has a permission that the caller's profile lacks, or if the record
- *   would grant more than the caller's profile holds,
+ * - `forbidden` if one of the four rules (README.md) refuses the write,
  * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(
@@ -92,8 +91,7 @@ export async function insertPermiso(
 
 /**
  * Overwrites a permission record. Returns the record, or null if the id is unknown. Throws what
- * insertPermiso throws. `forbidden` also means that the profile that had the
- * record before has a permission that the caller's profile lacks.
+ * insertPermiso throws.
  */
 export async function updatePermiso(
   sql: Sql,
@@ -106,10 +104,7 @@ export async function updatePermiso(
   return data
 }
 
-/**
- * Removes a permission record. Throws the Failure `forbidden` if the profile that has the record also
- * has a permission that the caller's profile lacks.
- */
+/** Removes a permission record. Throws the Failure `forbidden` if one of the four rules refuses the write. */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
   await write(sql, sql`delete_permiso(${id}, ${sql.json(caller)})`)
 }
@@ -120,8 +115,7 @@ export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promi
  * null if the profile is unknown.
  *
  * Throws the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
- * entries. Throws `forbidden` if the profile has a permission that the caller's profile lacks, or if
- * an entry would grant more than the caller's profile holds. Throws `changed` if the records have
+ * entries. Throws `forbidden` if one of the four rules refuses the write, and `changed` if the records have
  * another version.
  */
 export async function replacePermisos(

@@ -74,9 +74,8 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
 type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
- * Adds a user and returns it. Throws the Failure `conflict` if the email or the
- * name is taken, or if the profile is unknown. Throws `forbidden` if the profile has a permission
- * that the caller's profile lacks.
+ * Adds a user and returns it. Throws the Failure `conflict` if the email or the name is taken, or if the
+ * profile is unknown. Throws `forbidden` if one of the four rules (README.md) refuses the write.
  */
 export async function insertUsuario(
   sql: Sql,
@@ -101,8 +100,7 @@ interface UsuarioEscrito {
  *
  * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
  * returns undefined, which tells `store` in imagen.ts to remove the uploaded image. Throws what insertUsuario
- * throws. `forbidden` also means that the user's present profile has a permission that the caller's
- * profile lacks.
+ * throws.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -116,8 +114,8 @@ export async function updateUsuario(
 }
 
 /**
- * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden`
- * if the user's profile has a permission that the caller's profile lacks.
+ * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden` if one
+ * of the four rules refuses the write.
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promise<string | null> {
   const call = sql`delete_usuario(${id}, ${sql.json(caller)})`
