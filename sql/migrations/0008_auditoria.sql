@@ -1,3 +1,8 @@
+-- Replicas of an older release go on writing until the migration begins. Their writes of permission records
+-- end first (the key is that of lock_modulos), and then no table can be written, so that nothing deadlocks.
+select pg_advisory_xact_lock(7305511406);
+lock table permisos_perfil, modulo, perfil, usuario in share row exclusive mode;
+
 -- The audit: one row for each change of a record, written in the transaction of the change. Triggers
 -- write the rows, so changes by `psql` and by replicas of an older release have rows, too.
 create table auditoria (
@@ -159,9 +164,10 @@ begin
     p_fields := p_fields || '{"strPwd": "***"}';
   end if;
   if v_id_perfil is not null then
-    p_fields := p_fields || jsonb_build_object(
-      'nombrePerfil', (select "strNombrePerfil" from perfil where id = v_id_perfil)
-    );
+    p_fields := p_fields || jsonb_build_object('nombrePerfil', coalesce(
+      (select "strNombrePerfil" from perfil where id = v_id_perfil),
+      last_name('perfil', v_id_perfil)
+    ));
   end if;
   return p_fields;
 end
@@ -199,17 +205,12 @@ language plpgsql stable strict
 as $$
 begin
   return jsonb_build_object('permisos', array(
-    select contenido
-    from (
-      select
-        permiso.*,
-        coalesce(
-          (select "strNombreModulo" from modulo where id = "idModulo"),
-          last_name('modulo', "idModulo")
-        ) as "nombreModulo"
-      from unnest(p_permisos) as permiso
-    ) as contenido
-    order by "idModulo"
+    select to_jsonb(permiso) || jsonb_build_object('nombreModulo', coalesce(
+      (select "strNombreModulo" from modulo where id = permiso."idModulo"),
+      last_name('modulo', permiso."idModulo")
+    ))
+    from unnest(p_permisos) as permiso
+    order by permiso."idModulo"
   ));
 end
 $$;
@@ -303,8 +304,8 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
--- Refuses to change or to remove rows of the audit. Only delete_auditoria may remove them, which sets
--- `llavero.retencion` meanwhile. The owner of the table could set it, too, or remove this trigger.
+-- Refuses to change or to remove rows of the audit, except while delete_auditoria sets `llavero.retencion`.
+-- Whoever may delete rows of the table could set it, too, and the owner could remove this trigger.
 create function protect_auditoria() returns trigger
 language plpgsql
 as $$
@@ -338,26 +339,6 @@ create trigger end_sesiones before update on usuario
     or old."idEstadoUsuario" and not new."idEstadoUsuario"
   )
   execute function end_sesiones_of_usuario();
-
--- Nearly every update of permission records concerns one record, so the profiles get their new versions
--- (0004_versiones.sql) by a trigger for the row. For one record it takes half the time.
-drop trigger permisos_updated on permisos_perfil;
-
-create or replace function permisos_updated() returns trigger
-language plpgsql
-as $$
-begin
-  if old."idPerfil" = new."idPerfil" then
-    perform touch_perfiles(array[new."idPerfil"], array[0]);
-  else
-    perform touch_perfiles(array[old."idPerfil", new."idPerfil"], array[-1, 1]);
-  end if;
-  return null;
-end
-$$;
-
-create trigger permisos_updated after update on permisos_perfil
-  for each row execute function permisos_updated();
 
 -- The records that exist already. With these rows, the audit alone suffices to restore the tables.
 select audit_record('modulo', null, to_jsonb(modulo)) from modulo order by id;
