@@ -144,10 +144,10 @@ describe('a signal', () => {
       /^HTTP\/1\.1 503 .*\{"statusCode":503,"message":"Servicio no disponible\. Intente de nuevo más tarde\."\}$/s,
     )
     // Request lines are written with a delay. The process ends before these two are due, so it
-    // has to write them at its end.
+    // has to write them at its end. The later request has its answer ready first.
     expect(lines().slice(-2)).toMatchObject([
-      { msg: 'request', path: '/api/auth/login', status: 200 },
       { msg: 'request', path: '/health/ready', status: 503 },
+      { msg: 'request', path: '/api/auth/login', status: 200 },
     ])
   })
 
