@@ -1,5 +1,5 @@
--- Acquires the advisory lock that a transaction needs before it adds a user, or changes a user's name or
--- email. Meanwhile every other transaction that calls lock_usuarios waits. The lock is held until the
+-- Acquires the advisory lock that a transaction needs before it adds a user, changes a user's name or email,
+-- or sets up an administrator. Meanwhile every other transaction that calls lock_usuarios waits. The lock is held until the
 -- transaction ends.
 --
 -- Without it, two transactions that exchange the names or the emails of two users could deadlock in

@@ -2,10 +2,10 @@
 -- transaction.
 --
 -- Takes what the caller lacks, which becomes the `detail` of the error:
--- - {modulo, accion}: this permission. If the write concerns a profile that holds it, `perfil` is the id
---   of that profile.
--- - {administrador: true}: an administrator's profile. If the write concerns an administrator's
---   profile, `perfil` is the id of that profile.
+-- - {modulo, accion}: this permission.
+-- - {administrador: true}: an administrator's profile.
+--
+-- `perfil` is the id of the profile that holds more than the caller's, if the write is refused for that.
 create or replace function refuse(p_needs jsonb) returns void
 language plpgsql
 as $$

@@ -1,7 +1,8 @@
 -- Replicas of an older release go on writing until the migration begins. Their writes of permission records
--- end first (the key is that of lock_modulos), and then no table can be written, so that nothing deadlocks.
+-- end first (the key is that of lock_modulos). Then the tables are locked in the order in which a deletion of
+-- a profile writes them, so that the migration does not deadlock with a replica.
 select pg_advisory_xact_lock(7305511406);
-lock table permisos_perfil, modulo, perfil, usuario in share row exclusive mode;
+lock table perfil, permisos_perfil, modulo, usuario in share row exclusive mode;
 
 -- The audit: one row for each change of a record, written in the transaction of the change. Triggers
 -- write the rows, so changes by `psql` and by replicas of an older release have rows, too.
@@ -340,7 +341,7 @@ create trigger end_sesiones before update on usuario
   )
   execute function end_sesiones_of_usuario();
 
--- The records that exist already. With these rows, the audit alone suffices to restore the tables.
+-- The records that exist already. With these rows, the audit alone suffices to rebuild the tables, except the hashes.
 select audit_record('modulo', null, to_jsonb(modulo)) from modulo order by id;
 select audit_record('perfil', null, to_jsonb(perfil)) from perfil order by id;
 select audit_record('usuario', null, to_jsonb(usuario)) from usuario order by id;

@@ -6,8 +6,8 @@
 -- replace, or null if any version may be replaced. Returns {version}: the version of the new records, or
 -- null if the profile is unknown.
 --
--- Acquires share_modulos, so that no module is renamed or deleted meanwhile. So two replacements at the
--- same time follow one another, and the result is the records of the later one.
+-- Acquires share_modulos, so that no module is renamed or deleted meanwhile. begin_write locks the profile, so
+-- two replacements at the same time follow one another, and the result is the records of the later one.
 --
 -- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
