@@ -22,8 +22,8 @@
 --   `enforced` is false: then nothing limits the write.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
--- the user's profile meanwhile. Then locks the caller's profile with `for share` and the others with
--- `for no key update`, by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key
+-- the user's profile meanwhile. Then locks the profiles of `p_perfiles` with `for no key update`, and the
+-- caller's with `for share`, by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key
 -- checks wait for neither kind of lock. The permission is read after that, by a statement of its own.
 --
 -- Until the transaction ends, the audit names this caller.

@@ -11,8 +11,8 @@
 -- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another user has
 -- the name or the email.
 --
--- Whether the name changes is decided before the user's row is locked. If another transaction changes it in
--- between, two writes that exchange names can still deadlock, and PostgreSQL rolls one of them back.
+-- Whether they change is decided before the user's row is locked. If another transaction changes them in
+-- between, two writes that exchange names or emails can still deadlock, and PostgreSQL rolls one of them back.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

@@ -24,7 +24,7 @@ interface Task extends HashTask {
  * for the threads, so the users take turns. Logins have no user yet, and are not limited in this way.
  *
  * The asynchronous functions of bcryptjs work on the event loop, where logins would delay all other requests
- * by seconds (`npm run bench -- --only login`).
+ * by seconds. `npm run bench -- --only login` measures the delay that remains with threads.
  */
 export function startPasswords() {
   const threads = new Piscina({

@@ -48,8 +48,9 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * The cache shares equal reads in flight. They are in no user's share, so without this one user could take
- * every connection while the map keeps changing. The maps of old versions are removed like all that are not used.
+ * Requests that need the same version share one read. Reads of own maps are in no user's share of the
+ * connections, so otherwise one user could take every connection while the map keeps changing. Maps of old
+ * versions are not requested any more, so they are the first to be removed when the cache is full.
  */
 export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({
