@@ -39,18 +39,8 @@ create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Returns who makes the changes of this transaction, as a JSON object with the columns of the audit about
--- that. begin_write sets it as `llavero.actor` for the rest of the transaction.
-create function audited_actor() returns jsonb
-language sql stable
-as $$
-  select coalesce(
-    nullif(current_setting('llavero.actor', true), '')::jsonb,
-    jsonb_build_object('strNombreUsuario', session_user)
-  )
-$$;
-
--- Adds a row to the audit.
+-- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: who makes the changes, as
+-- a JSON object with the columns of the audit about that. Without it, the user of the database makes them.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -62,7 +52,10 @@ create function audit(
 language plpgsql
 as $$
 declare
-  v_actor jsonb := audited_actor();
+  v_actor jsonb := coalesce(
+    nullif(current_setting('llavero.actor', true), '')::jsonb,
+    jsonb_build_object('strNombreUsuario', session_user)
+  );
 begin
   insert into auditoria (
     "idUsuario",

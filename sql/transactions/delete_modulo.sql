@@ -18,6 +18,7 @@ begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id;
   if not found then
+    -- A module that another transaction adds from now on is unknown to this one.
     perform begin_write('{}', p_actor);
     return '{"deleted": true}';
   end if;

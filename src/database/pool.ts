@@ -142,7 +142,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       onAnswer(used)
       // After a statement that has failed partway through its rows, postgres.js puts empty entries
       // before the rows of the next result.
-      return rows.slice(rows.length - rows.count)
+      rows.splice(0, rows.length - rows.count)
+      return rows
     } catch (error) {
       if (error instanceof DatabaseTimeout) {
         used.cut()
