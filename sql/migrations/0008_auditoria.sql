@@ -158,10 +158,10 @@ begin
     p_fields := p_fields || '{"strPwd": "***"}';
   end if;
   if v_id_perfil is not null then
-    p_fields := p_fields || jsonb_build_object('nombrePerfil', coalesce(
-      (select "strNombrePerfil" from perfil where id = v_id_perfil),
-      last_name('perfil', v_id_perfil)
-    ));
+    p_fields := p_fields || jsonb_build_object(
+      'nombrePerfil',
+      (select "strNombrePerfil" from perfil where id = v_id_perfil)
+    );
   end if;
   return p_fields;
 end
@@ -257,9 +257,7 @@ begin
 end
 $$;
 
-create trigger audit_inserted_or_deleted after insert or delete on usuario
-  for each row execute function trigger_audit_record();
-create trigger audit_updated after update on usuario
+create trigger audit_written after insert or update or delete on usuario
   for each row execute function trigger_audit_record();
 create trigger audit_truncated before truncate on usuario
   for each statement execute function trigger_audit_record();
@@ -273,9 +271,7 @@ create trigger audit_updated after update on perfil
 create trigger audit_truncated before truncate on perfil
   for each statement execute function trigger_audit_record();
 
-create trigger audit_inserted_or_deleted after insert or delete on modulo
-  for each row execute function trigger_audit_record();
-create trigger audit_updated after update on modulo
+create trigger audit_written after insert or update or delete on modulo
   for each row execute function trigger_audit_record();
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
@@ -347,25 +343,26 @@ drop function if exists
   begin_write(jsonb, integer[]),
   begin_write_permiso(jsonb, integer, jsonb),
   begin_write_usuario(jsonb, integer, integer),
+  delete_modulo(jsonb, integer),
+  delete_perfil(jsonb, integer),
+  delete_permiso(jsonb, integer),
+  delete_usuario(jsonb, integer),
+  ensure_administrador(text, text, text),
   held_by(integer),
+  insert_modulo(jsonb, text, text),
+  insert_perfil(jsonb, text, boolean),
+  insert_permiso(
+    jsonb, integer, integer, boolean, boolean, boolean, boolean, boolean
+  ),
+  insert_usuario(jsonb, text, integer, text, text, text, boolean, text, text),
   lock_perfiles(integer[], integer),
   may_reach(integer, integer),
   refuse_beyond(jsonb, integer[]),
   refuse_granting(jsonb, jsonb),
-  ensure_administrador(text, text, text);
-do $$
-declare
-  v_function regprocedure;
-begin
-  for v_function in
-    select oid
-    from pg_proc
-    where pg_function_is_visible(oid)
-      and proname ~ '^(insert|update|delete|replace)_'
-      and proargtypes[0] = 'jsonb'::regtype
-      and prorettype <> 'jsonb'::regtype
-  loop
-    execute format('drop function %s', v_function);
-  end loop;
-end
-$$;
+  replace_permisos(jsonb, integer, jsonb),
+  update_modulo(jsonb, integer, text, text),
+  update_perfil(jsonb, integer, text, boolean),
+  update_permiso(
+    jsonb, integer, integer, integer, boolean, boolean, boolean, boolean, boolean
+  ),
+  update_usuario(jsonb, integer, text, integer, text, text, text, boolean, text, text);

@@ -17,12 +17,6 @@ declare
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id;
-  if not found then
-    -- A module that another transaction adds from now on is unknown to this one.
-    perform begin_write('{}', p_actor);
-    return '{"deleted": true}';
-  end if;
-
   v_write := begin_write(
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor
@@ -32,9 +26,12 @@ begin
   if is_modulo_de_sistema(v_nombre) then
     return '{"deleted": false}';
   end if;
-  -- The audit finds the name of the module as long as the module exists.
-  delete from permisos_perfil where "idModulo" = p_id;
-  delete from modulo where id = p_id;
+  -- Another transaction may have added the module since its name was read.
+  if v_nombre is not null then
+    -- The audit finds the name of the module as long as the module exists.
+    delete from permisos_perfil where "idModulo" = p_id;
+    delete from modulo where id = p_id;
+  end if;
   return '{"deleted": true}';
 end
 $$;

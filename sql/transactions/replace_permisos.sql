@@ -14,7 +14,7 @@
 -- 2. LL403 if a new record grants more than the caller's profile holds;
 -- 3. LL412 if the profile's records have none of the expected versions;
 -- 4. a foreign-key violation for an unknown profile, if there are new records;
--- 5. a foreign-key violation for an unknown module, or for a module that is named twice.
+-- 5. a foreign-key violation for an unknown module.
 create or replace function replace_permisos(
   p_id_perfil integer,
   p_permisos jsonb,
@@ -26,7 +26,6 @@ as $$
 declare
   v_write record;
   v_version text;
-  v_permisos permisos_perfil[];
   v_antes permisos_perfil[];
   v_despues permisos_perfil[];
 begin
@@ -35,33 +34,19 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   perform refuse_granting(p_permisos, v_write.limite);
 
-  if v_write.perfiles <> '{}' then
-    select "versionPermisos" into v_version from perfil where id = p_id_perfil;
-  end if;
+  select "versionPermisos" into v_version from perfil where id = v_write.perfiles[1];
   if p_versiones is not null and (v_version is null or not p_versiones ? v_version) then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;
 
-  if v_write.perfiles = '{}' then
+  if v_version is null then
     if p_permisos <> '[]' then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
     return '{"version": null}';
   end if;
 
-  v_permisos := array(
-    select permiso
-    from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
-  );
-  if cardinality(v_permisos) <> (
-    select count(*)
-    from modulo
-    where id in (select "idModulo" from unnest(v_permisos))
-  ) then
-    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
-  end if;
-
-  perform renew_plans(cardinality(v_permisos));
+  perform renew_plans(jsonb_array_length(p_permisos));
 
   perform set_config('llavero.matriz', 'true', true);
   with borrados as (
@@ -89,7 +74,7 @@ begin
       coalesce("bitConsulta", false),
       coalesce("bitEliminar", false),
       coalesce("bitDetalle", false)
-    from unnest(v_permisos)
+    from jsonb_populate_recordset(null::permisos_perfil, p_permisos)
     returning permisos_perfil as permiso
   )
   select array_agg(permiso) into v_despues from nuevos;

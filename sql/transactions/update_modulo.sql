@@ -23,11 +23,6 @@ declare
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_antes from modulo where id = p_id;
-  if not found then
-    -- A module that another transaction adds from now on is unknown to this one.
-    perform begin_write('{}', p_actor);
-    return '{"data": null}';
-  end if;
 
   -- If a profile has a record for the module, its permission map contains the module's name. A
   -- trigger will give each such profile a new `versionPermisos`, so all of them are locked here.
@@ -43,9 +38,10 @@ begin
     perform refuse('{"administrador": true}');
   end if;
 
+  -- Another transaction may have added the module since its name was read.
   update modulo
   set "strNombreModulo" = v_ahora
-  where id = p_id
+  where id = p_id and v_antes is not null
   returning to_jsonb(modulo) into v_data;
 
   return jsonb_build_object('data', v_data);

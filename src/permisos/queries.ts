@@ -114,8 +114,8 @@ export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promi
  * `versiones`. With null they may have any version. Returns the version of the new records, which is
  * null if the profile is unknown.
  *
- * Throws the Failure `conflict` if a module is unknown, or if the profile is unknown and there are
- * entries. Throws `forbidden` if one of the four rules refuses the write, and `changed` if the records have
+ * The entries name no module twice. Throws the Failure `conflict` if a module is unknown, or if the profile is
+ * unknown and there are entries. Throws `forbidden` if one of the four rules refuses the write, and `changed` if the records have
  * another version.
  */
 export async function replacePermisos(
