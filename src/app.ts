@@ -23,7 +23,6 @@ import { type LogStream, logOptions, logRequests } from './http/observation/log.
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
-import { imageHost } from './usuario/imagen.js'
 import usuarioRoutes from './usuario/routes.js'
 
 /** The descriptions that the OpenAPI document contains besides the routes. */
@@ -150,14 +149,9 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     await limitLoad(api)
     guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
-    parseJsonBodies(api, imageLimit, ({ caller }) => caller?.id)
+    parseJsonBodies(api, imageLimit)
     api.register(authRoutes, { prefix: '/api/auth', pool, passwords, config })
-    api.register(usuarioRoutes, {
-      prefix: '/api/usuario',
-      passwords,
-      imagenes: imageHost(config.CLOUDINARY_URL),
-      imageLimit,
-    })
+    api.register(usuarioRoutes, { prefix: '/api/usuario', passwords, config, imageLimit })
     api.register(perfilRoutes, { prefix: '/api/perfil' })
     api.register(moduloRoutes, { prefix: '/api/modulo' })
     api.register(permisosRoutes, { prefix: '/api/permisos', pool })

@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net'
-import fastq from 'fastq'
 import { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
@@ -13,11 +11,6 @@ const THREADS = 2
  * one waits about 8 s.
  */
 const MAX_WAITING = 256
-
-/** A task, and the connection of the client that waits for it. */
-interface Task extends HashTask {
-  client?: Socket
-}
 
 /**
  * Returns functions that hash and compare passwords in threads. Each user has at most one task in the queue
@@ -33,22 +26,13 @@ export function startPasswords() {
     maxThreads: THREADS,
     idleTimeout: 60_000,
   })
-  // Tasks wait in this queue and not in Piscina's. So a task can be dropped if its client has
-  // closed the connection before a thread is free. Piscina drops a task only if the task's
-  // AbortSignal is aborted. If the task is running by then, Piscina ends its thread.
-  const queue = fastq.promise(runTask, THREADS)
   const takeShare = shareFairly(1)
 
-  async function run(task: Task, user?: number) {
+  async function run(task: HashTask, user?: number) {
     return takeShare(user, async () => {
-      if (queue.length() >= MAX_WAITING) throw new Failure('busy')
-      return queue.push(task)
+      if (threads.queueSize >= MAX_WAITING) throw new Failure('busy')
+      return threads.run(task)
     })
-  }
-
-  async function runTask({ client, ...task }: Task) {
-    if (client?.destroyed) throw new Failure('busy')
-    return threads.run(task)
   }
 
   return {
@@ -60,16 +44,15 @@ export function startPasswords() {
 
     /**
      * Returns whether `hash` is a hash of `plain`. A text that no stored user can have as the password
-     * is not compared. Throws the Failure `busy` as `hash` does, and if `client`, the connection of
-     * the client that waits, was closed before a thread was free.
+     * is not compared. Throws the Failure `busy` as `hash` does.
      */
-    async compare(plain: string, hash: string, client: Socket, user?: number): Promise<boolean> {
+    async compare(plain: string, hash: string, user?: number): Promise<boolean> {
       const isPossible = PASSWORD_CONSTRAINTS.every(({ isSatisfied }) => isSatisfied(plain))
-      return isPossible && run({ plain, hash, client }, user)
+      return isPossible && run({ plain, hash }, user)
     },
 
     /** Returns the number of tasks that wait for a thread. */
-    waiting: queue.length,
+    waiting: () => threads.queueSize,
 
     /** Ends the threads. */
     close: () => threads.destroy(),

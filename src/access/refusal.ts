@@ -27,8 +27,10 @@ export class RefusedFailure extends Failure {
   }
 }
 
+const ADMINISTRADOR: Needs = { administrador: true }
+
 /** Returns the Failure `forbidden`. By default, the caller needs an administrator's profile. */
-export const forbidden = (needs: Needs = { administrador: true }) =>
+export const forbidden = (needs: Needs = ADMINISTRADOR) =>
   new RefusedFailure({ needs }, 'forbidden')
 
 /**
@@ -66,7 +68,7 @@ function targetOf({ params, body }: FastifyRequest) {
  * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, or `administrador`. The
  * module's name is percent-encoded, because a header contains only ASCII.
  */
-export function describeNeeds(needs: Needs) {
+export function describeNeeds(needs: Needs = ADMINISTRADOR) {
   if ('administrador' in needs) return 'administrador'
   return `${encodeURIComponent(needs.modulo)}:${needs.accion}`
 }

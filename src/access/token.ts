@@ -4,7 +4,6 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
-import { MAX_ID } from '../http/input/fields.js'
 import type { Token } from './schemas.js'
 
 /** The cookie in which the client keeps the token (contract, section 5). */
@@ -69,9 +68,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether a column of the type integer has room for the value, and it is not negative. Any other value
- * would fail the statement that looks up the sessions of several requests.
+ * Returns whether a column of the type integer has room for the value. Any other value would fail the
+ * statement that looks up the sessions of several requests.
  */
-function isInteger(value: unknown) {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_ID
-}
+const isInteger = (value: number) => (value | 0) === value

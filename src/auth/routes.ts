@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { Passwords } from '../access/password.js'
@@ -82,7 +81,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
-      const usuario = await authenticate(strNombreUsuario, strPwd, request.socket)
+      const usuario = await authenticate(strNombreUsuario, strPwd)
       const ver = await beginSesion(pool, usuario, {
         ip: request.clientIp,
         idPeticion: request.id,
@@ -110,9 +109,9 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       response: { 200: PasswordCambiada },
     },
     onRequest: [limitByAddress, limitByUser],
-    handler: async ({ sql, caller, body, socket }) => {
+    handler: async ({ sql, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      const usuario = await authenticate(caller.nombre, strPwd, socket, caller.id)
+      const usuario = await authenticate(caller.nombre, strPwd, caller.id)
       // Another user may have got the name since the session was looked up.
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       if (strPwd === strPwdNueva) throw new Failure('invalid')
@@ -160,17 +159,17 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
 
   /**
    * Returns the active user with this name and password. Throws the Failure `unauthenticated` if there is
-   * none, with the text INCORRECTOS if the password is wrong (contract, section 7). `client` is the
-   * connection of the client that waits. `caller` is the id of the caller, if there is a session.
+   * none, with the text INCORRECTOS if the password is wrong (contract, section 7). `caller` is the id of
+   * the caller, if there is a session.
    */
-  async function authenticate(nombre: string, plain: string, client: Socket, caller?: number) {
+  async function authenticate(nombre: string, plain: string, caller?: number) {
     const usuario = isStorable(nombre) ? await findCredenciales(pool, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated')
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
       throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated')
     }
-    if (!(await passwords.compare(plain, usuario.strPwd, client, caller))) {
+    if (!(await passwords.compare(plain, usuario.strPwd, caller))) {
       throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)
     }
     return usuario

@@ -7,9 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { listen } from './local.js'
 
-/** A running PostgreSQL server, as startPostgres returns it. */
-export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
-
 /** Settings of PostgreSQL, by name. */
 type Settings = Record<string, string>
 

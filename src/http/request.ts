@@ -1,10 +1,12 @@
 import type { Failure } from './answers/failures.js'
 
 declare module 'fastify' {
-  /** The fields of a request that files of http/ set. access/guard.ts declares two more. */
+  /** The fields of a request that files of http/ read. access/guard.ts declares two more. */
   interface FastifyRequest {
     /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string
+    /** The id of the user who has sent the request. Undefined until the session is found. */
+    userId?: number
     /** The Failure of the request, if it has failed. */
     failure?: Failure
     /** What was refused to whom. It is a part of the request's line in the log. */

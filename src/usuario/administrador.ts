@@ -1,12 +1,17 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Passwords } from '../access/password.js'
+import { type Constraints, write } from '../access/write.js'
 import { type Config, ConfigError } from '../config.js'
-import { isPostgresError, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
+import { Failure } from '../http/answers/failures.js'
 
 /** Why the user in ADMIN_* cannot be written, by the constraint that forbids it. */
-const TAKEN: Record<string, string> = {
-  usuario_correo_unico: 'ADMIN_EMAIL: another user has it',
-  usuario_nombre_unico: 'ADMIN_USERNAME: another user has it, in other upper or lower case',
+const TAKEN: Constraints = {
+  usuario_correo_unico: ['conflict', 'ADMIN_EMAIL: another user has it'],
+  usuario_nombre_unico: [
+    'conflict',
+    'ADMIN_USERNAME: another user has it, in other upper or lower case',
+  ],
 }
 
 /**
@@ -26,13 +31,11 @@ export async function ensureAdministrador(
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const [row] = await sql<[{ answer: { ensured: boolean } }]>`
-    select ensure_administrador(${sql.json(usuario)}) as answer
-  `.catch((error) => {
-    const problem = isPostgresError(error) && TAKEN[error.constraint_name ?? '']
-    throw problem ? new ConfigError(problem) : error
+  const call = sql`ensure_administrador(${sql.json(usuario)})`
+  const { ensured } = await write<{ ensured: boolean }>(sql, call, TAKEN).catch((error) => {
+    throw error instanceof Failure ? new ConfigError(error.message) : error
   })
 
-  if (row.answer.ensured) log.info('administrator set up from ADMIN_*, as none was active')
+  if (ensured) log.info('administrator set up from ADMIN_*, as none was active')
   else log.info('an active administrator exists: ADMIN_* is ignored')
 }

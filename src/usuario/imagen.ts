@@ -13,9 +13,6 @@ export interface ImagenAlojada {
   imagenUrl: string
 }
 
-/** The service that stores the images. */
-export type Imagenes = ReturnType<typeof imageHost>
-
 /** The folder of the images on the host. */
 const FOLDER = 'usuarios_corp'
 /** How long one call of the image host may take, in milliseconds. */
@@ -29,8 +26,8 @@ const TRANSFORMATION = {
 
 type Uploader = typeof import('cloudinary').v2.uploader
 
-/** Returns the image host of a Cloudinary account (contract, sections 4.16 and 4.17). */
-export function imageHost(account: Config['CLOUDINARY_URL']) {
+/** Returns the image host, a Cloudinary account (contract, sections 4.16 and 4.17). */
+export function imageHost({ CLOUDINARY_URL: account }: Config) {
   // The SDK chooses between http and https by CLOUDINARY_URL in the environment and ignores `upload_prefix`.
   // The agent overrides this choice, so the agent is chosen here.
   const isPlainHttp = account.upload_prefix?.startsWith('http:')

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
+import type { Config } from '../config.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
 import type { RoutePlugin } from '../http/input/validation.js'
-import type { ImagenAlojada, Imagenes } from './imagen.js'
+import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
   CONFLICTOS,
   checkUsuarioWrite,
@@ -28,13 +29,14 @@ const NO_ACTUALIZADO =
 
 interface Options {
   passwords: Passwords
-  imagenes: Imagenes
+  config: Config
   /** The largest body that may contain an image, in bytes. */
   imageLimit: number
 }
 
 const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
-  const { passwords, imagenes, imageLimit } = options
+  const { passwords, config, imageLimit } = options
+  const imagenes = imageHost(config)
 
   app.get('/', {
     config: {

@@ -74,16 +74,6 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Returns the status and the body for `failure` on a route that declares `failures`. No schema filters
- * the body later, so the body must contain only what the client may see.
- */
-export function renderFailure(failure: Failure, failures: FailureAnswers = {}) {
-  const { status, head, texts } = failures[failure.code] ?? USUAL[failure.code]
-  const message = failure.message || texts[0]
-  return { status, body: { ...head, message } }
-}
-
 /** The content type of every failure. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -96,7 +86,7 @@ export function answerFailures(app: FastifyInstance) {
     const failure = toFailure(error)
     const { code, cause } = failure
     const declared = request.routeOptions.config.failures
-    const { status, body } = renderFailure(failure, declared)
+    const { status, head, texts } = declared?.[code] ?? USUAL[code]
     request.failure = failure
 
     const details = { err: cause }
@@ -110,7 +100,7 @@ export function answerFailures(app: FastifyInstance) {
     if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
     // Fastify would serialize an object by the schema that the route has for this status. For a failure
     // with status 200 that is the schema of the success.
-    const json = JSON.stringify(body)
+    const json = JSON.stringify({ ...head, message: failure.message || texts[0] })
     return reply.code(status).type(JSON_TYPE).send(json)
   })
 }

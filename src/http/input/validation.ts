@@ -16,8 +16,8 @@ export function validateRequests(app: FastifyInstance) {
     const { params } = request.routeOptions.schema ?? {}
     if (params) request.params = readObject(params as TObject, request.params)
   })
-  // The path parameters are checked a second time here. They are ids, which stay as they are.
-  app.setValidatorCompiler<TObject>(({ schema }) => {
+  app.setValidatorCompiler<TObject>(({ schema, httpPart }) => {
+    if (httpPart === 'params') return (value) => ({ value })
     return (input) => ({ value: readObject(schema, input) })
   })
 }

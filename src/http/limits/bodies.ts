@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
-import { bodyMemory, type UserOf } from './body-memory.js'
+import { bodyMemory } from './body-memory.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
 export const BODY_LIMIT = 64 * 1024
@@ -37,9 +37,9 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  *
  * `largestBody` is the largest `bodyLimit` of all routes, in bytes.
  */
-export function parseJsonBodies(app: FastifyInstance, largestBody: number, userOf: UserOf) {
+export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
-  const setBodyBytes = bodyMemory(maxBytes, userOf)
+  const setBodyBytes = bodyMemory(maxBytes)
   app.removeAllContentTypeParsers()
 
   app.addContentTypeParser(
