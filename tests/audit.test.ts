@@ -472,7 +472,7 @@ describe('the rows by which a user got a permission', () => {
       statusFailure(400, message),
     )
     const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
-    expect(unknown.body.message).toContain('El campo accion debe ser uno de estos: bitAgregar,')
+    expect(unknown.body.message).toContain('El campo accion debe ser bitAgregar, bitEditar,')
   })
 })
 

@@ -1,7 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { ACCIONES } from '../access/schemas.js'
 import { Done, Named, Nullable } from '../http/answers/envelopes.js'
-import { type Constraint, isId, isText, requiredAndNotEmpty } from '../http/input/constraints.js'
+import {
+  type Constraint,
+  isId,
+  isOneOf,
+  isText,
+  requiredAndNotEmpty,
+} from '../http/input/constraints.js'
 import { field, Id, Text } from '../http/input/fields.js'
 
 const NullableId = (description: string) => Nullable<number>('integer', { description })
@@ -46,16 +52,9 @@ export const PaginaDeAuditoria = Type.Object({
   siguiente: NullableId('El valor de antes para la página siguiente. Null si no hay más'),
 })
 
-/** Returns the schema of a query parameter that has one of the `values`. */
-function Choice<T extends string>(values: readonly T[], description: string) {
-  const isOneOf: Constraint = {
-    name: 'choice',
-    isSatisfied: (value) => values.includes(value as T),
-    message: `El campo %s debe ser uno de estos: ${values.join(', ')}`,
-    schema: { type: 'string', enum: values },
-  }
-  return field<T>([requiredAndNotEmpty, isOneOf], { description })
-}
+/** Returns the schema of a query parameter that is one of the `texts`. */
+const Choice = <T extends string>(texts: readonly T[], description: string) =>
+  field<T>([requiredAndNotEmpty, isOneOf(texts)], { description })
 
 /** A date, or a date and a time. Without an offset from UTC it is in UTC. */
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/

@@ -27,25 +27,21 @@ export type ModuloFiltro = Static<typeof ModuloFiltro>
 
 const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
 
-/** The longest name of a module, in characters. */
-const MAX_NOMBRE = 255
-
 /** A falsy value, such as 0 or false, counts as missing, too (contract, section 7). */
 const requiredAndTruthy: Constraint = {
   ...requiredAndNotBlank,
   isSatisfied: (value) => Boolean(value) && requiredAndNotBlank.isSatisfied(value),
 }
 
+const isShortEnough = hasAtMost(255)
+
 /**
  * Limits the length of the name in upper case, because the name is stored in upper case. This form
  * can be longer than the name in the request: ß becomes SS.
  */
 const hasAtMostInUpperCase: Constraint = {
-  ...hasAtMost(MAX_NOMBRE),
-  isSatisfied: (value) => {
-    const stored = String(value).toUpperCase()
-    return hasAtMost(MAX_NOMBRE).isSatisfied(stored)
-  },
+  ...isShortEnough,
+  isSatisfied: (name: string) => isShortEnough.isSatisfied(name.toUpperCase()),
 }
 
 /** The name of a module. Handlers get it in upper case, as it is stored. */

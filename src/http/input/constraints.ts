@@ -76,12 +76,16 @@ export const isPage: Constraint = {
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
-export const isTrueOrFalse: Constraint = {
+/** Joins the texts of a list as in `uno, dos o tres`. */
+const alternatives = new Intl.ListFormat('es', { type: 'disjunction' })
+
+/** The value is one of these texts. */
+export const isOneOf = (texts: readonly unknown[]): Constraint => ({
   name: 'choice',
-  message: 'El campo %s debe ser true o false',
-  schema: { type: 'string', enum: ['true', 'false'] },
-  isSatisfied: (value) => value === 'true' || value === 'false',
-}
+  message: `El campo %s debe ser ${alternatives.format(texts.map(String))}`,
+  schema: { type: 'string', enum: texts },
+  isSatisfied: (value) => texts.includes(value),
+})
 
 /** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
 export const isStorable: Constraint = {

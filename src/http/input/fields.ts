@@ -4,10 +4,10 @@ import {
   hasAtMost,
   isBoolean,
   isId,
+  isOneOf,
   isPage,
   isStorable,
   isText,
-  isTrueOrFalse,
   required,
   requiredAndNotBlank,
   requiredAndNotEmpty,
@@ -119,7 +119,7 @@ export const Search = Type.Optional(
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */
 export const QueryBoolean = (description: string) =>
   Type.Optional(
-    field([requiredAndNotEmpty, isTrueOrFalse], {
+    field([requiredAndNotEmpty, isOneOf(['true', 'false'])], {
       decode: (value) => value === 'true',
       description,
     }),
