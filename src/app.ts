@@ -39,32 +39,13 @@ const ABOUT = {
 }
 
 /**
- * Returns the whole service, which does not listen yet, with its pool and its threads that hash passwords.
- * When the service is closed, it ends both. The log lines are written to `logStream`, by default to the standard
- * output.
+ * Returns the whole service, which does not listen yet, with its pool and its threads that hash
+ * passwords. When the service is closed, it ends both. The log lines are written to `logStream`, by
+ * default to the standard output.
  *
- * pipelining.ts counts the requests of each connection before Fastify gets them. Then a request under
- * /api passes these steps. Fastify runs hooks of one kind in the order in which they are added, so the
- * order of the calls below matters.
- *
- * - onRequest: log.ts stores the client's address and adds the header with the request's id; the
- *   cookies are read; headers.ts adds the other headers and answers preflight requests; unreadable.ts
- *   refuses a request without `Host` or with a path that cannot be decoded, and an unknown path;
- *   load.ts refuses requests while the event loop is late; access/guard.ts verifies the token, finds
- *   the session and checks the permission; the routes that take a password count the attempts.
- * - preParsing: validation.ts checks the path parameters.
- * - The body is read and parsed (bodies.ts), while there is memory for it (body-memory.ts).
- * - The query and the body are checked (validation.ts), and the handler runs.
- * - onError: access/refusal.ts says who was refused what. failures.ts turns everything that any step
- *   throws into an answer.
- * - onSend: log.ts writes the line of the request, and metrics.ts counts it; bodies.ts gives the memory
- *   for the body back and waits for the rest of the body.
- *
- * When a route is added (onRoute), openapi.ts collects it for the document, and access/guard.ts adds what
- * follows from its access.
- *
- * When the application closes, drain.ts keeps idle connections for a moment (preClose). Then the pool
- * and the threads end (onClose).
+ * Fastify runs hooks of one kind in the order in which they are added, so the order of the calls
+ * below matters. docs/architecture.md, section `The way of a request`, has the steps with their
+ * files.
  */
 export async function buildApp(config: Config, logStream?: LogStream) {
   const app: FastifyInstance = Fastify({
@@ -82,8 +63,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
           headersTimeout: 15_000,
           // How often Node checks headersTimeout and requestTimeout, in milliseconds.
           connectionsCheckingInterval: 1000,
-          // Node would refuse a request without `Host` itself, with an empty body. answerOddRequests
-          // refuses it with a body like that of any other failure.
+          // Node would refuse a request without `Host` itself, with an empty body.
+          // answerOddRequests refuses it with a body like that of any other failure.
           requireHostHeader: false,
           // How long a whole request may take to arrive, in milliseconds.
           requestTimeout: 120_000,
@@ -94,8 +75,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // Called for a path that cannot be decoded. Fastify runs no hooks then. With an empty path it runs them,
-    // and answerOddRequests refuses the request.
+    // Called for a path that cannot be decoded. Fastify runs no hooks then. With an empty path it
+    // runs them, and answerOddRequests refuses the request.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = ''
       app.routing(raw, reply.raw)

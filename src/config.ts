@@ -6,9 +6,9 @@ import { hasAtMost, isEmail, isStorable, isVisible, MAX_PASSWORD_BYTES } from '.
 export class ConfigError extends Error {}
 
 /**
- * The environment variables. `mustBe` has the words that follow "must be" in the error message. `parse`
- * returns the value for a text, and throws an error if the text is invalid. `preset` is the text if the
- * variable is not set.
+ * The environment variables. `mustBe` has the words that follow "must be" in the error message.
+ * `parse` returns the value for a text, and throws an error if the text is invalid. `preset` is the
+ * text if the variable is not set.
  */
 const VARIABLES = {
   DATABASE_URL: {
@@ -67,15 +67,18 @@ const VARIABLES = {
 /** These variables must be set together: either all of them or none. */
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
-/** The values of all variables, by name. A text is empty if the variable is not set. */
+/**
+ * The values of all variables, by name. Without a default, the value of a missing variable is
+ * empty.
+ */
 export type Config = {
   [Name in keyof typeof VARIABLES]: ReturnType<(typeof VARIABLES)[Name]['parse']>
 }
 
 /**
- * Returns the configuration from environment variables. An empty variable counts as not set. Throws a
- * ConfigError that names every invalid variable and its requirement. It quotes no values, because they
- * may be secrets.
+ * Returns the configuration from environment variables. An empty variable counts as not set. Throws
+ * a ConfigError that names every invalid variable and its requirement. It quotes no values, because
+ * they may be secrets.
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
@@ -164,28 +167,27 @@ function parseCloudinaryUrl(text: string) {
     cloud_name: hostname,
     api_key: username,
     api_secret: password,
-    // The SDK would take an address of null as the address.
+    // The SDK ignores undefined, but would use null as the address.
     upload_prefix: prefix ?? undefined,
   }
 }
 
 /**
- * The values of the parameters `sslmode` (PostgreSQL's clients) and `ssl` (other drivers): `verify-full` checks the certificate and the host's name in it, `require` encrypts without a
- * check, and `prefer` encrypts if the server supports it.
- * docs/configuration.md says in which values PostgreSQL's own clients differ.
+ * The values of `sslmode`, the parameter of PostgreSQL's clients, and of `ssl`, that of other
+ * drivers. docs/configuration.md says what each of them means.
  */
 const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 
 /**
- * Matches the address of a database, which may have several hosts. The groups are the scheme with the
- * credentials, the hosts, and the name of the database with the parameters.
+ * Matches the address of a database, which may have several hosts. The groups are the scheme with
+ * the credentials, the hosts, and the name of the database with the parameters.
  */
 const DATABASE_ADDRESS =
   /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^/?#@\s,]+(?:,[^/?#@\s,]+)*)([/?]\S*)?$/
 
 /**
- * Returns the hosts, the name of the database, and whether the host's certificate is checked. `url` is
- * the address that the driver gets. It contains only the first host, and the TLS mode.
+ * Returns the hosts, the name of the database, and whether the host's certificate is checked. `url`
+ * is the address that the driver gets. It contains only the first host, and the TLS mode.
  */
 function parseDatabaseUrl(text: string) {
   const [, head = '', hosts = '', tail = ''] = DATABASE_ADDRESS.exec(text) ?? []

@@ -36,8 +36,8 @@ problem = 'llavero has crashed'
 
 /** Prints `problem` and the error, and ends the process with the exit code 1. */
 async function fail(error: Error) {
-  // Printing the stack reveals no secret. An error of a database connection contains the address of the
-  // host, but never the password.
+  // Printing the stack reveals no secret. An error of a database connection contains the address of
+  // the host, but never the password.
   const text = error instanceof ConfigError ? error.message : error.stack
   process.stderr.write(`${problem}\n${text}\n`)
   await exit(1)
@@ -60,8 +60,8 @@ async function stop(signal: NodeJS.Signals) {
   app.log.info({ signal }, 'the service stops')
 
   setTimeout(exit, EXIT_DEADLINE, 0)
-  // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a migration
-  // that has not ended.
+  // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a
+  // migration that has not ended.
   if (app.server.listening) {
     await sleep(NOTICE)
     await app.close()

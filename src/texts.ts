@@ -1,16 +1,24 @@
 /** The longest password, in bytes. bcrypt ignores any further bytes. */
 export const MAX_PASSWORD_BYTES = 72
 
-/** Returns whether PostgreSQL can store `text`: it has neither a NUL character nor an unpaired surrogate. */
+/**
+ * Returns whether PostgreSQL can store `text`: it has neither a NUL character nor an unpaired
+ * surrogate.
+ */
 export const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
 
 /** White space at either end, or a control or invisible character anywhere. */
 const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 
-/** Returns whether `text` has no control or invisible characters, and no white space at either end. */
+/**
+ * Returns whether `text` has no control or invisible characters, and no white space at either end.
+ */
 export const isVisible = (text: string) => !INVISIBLE.test(text)
 
-/** Returns whether `text` has at most `max` characters (code points, of one or two UTF-16 units each). */
+/**
+ * Returns whether `text` has at most `max` characters (code points, of one or two UTF-16 units
+ * each).
+ */
 export const hasAtMost = (max: number, text: string) =>
   text.length <= 2 * max && [...text].length <= max
 
@@ -19,5 +27,8 @@ const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
-/** Returns whether `text` is an email address: a local part, `@`, and a domain of at least two labels. */
+/**
+ * Returns whether `text` is an email address: a local part, `@`, and a domain of at least two
+ * labels.
+ */
 export const isEmail = (text: string) => EMAIL.test(text)

@@ -96,7 +96,10 @@ const snapshot = () =>
     sql`select * from usuario order by id`,
   ]).then((tables) => JSON.stringify(tables))
 
-/** Expects that the attacker's request is answered with 403, which says what is lacking, and changes no row. */
+/**
+ * Expects that the attacker's request is answered with 403, which says what is lacking, and changes
+ * no row.
+ */
 async function expectRefused(method: Method, url: string, body?: unknown) {
   const before = await snapshot()
   const { headers, ...answer } = await call(method, url, body, { token: world.token })

@@ -113,7 +113,8 @@ describe('the administrator of ADMIN_*', () => {
     const { body } = await call('POST', '/api/auth/login', credentials, { token: null })
     expect(body.user).toMatchObject({ id: 2, idPerfil: 2, correo: 'propio@ejemplo.com' })
 
-    // Now that an administrator is active, ADMIN_* changes nothing, and the log has a line about it.
+    // Now that an administrator is active, ADMIN_* changes nothing, and the log has a line about
+    // it.
     await ensure({ strPwd: 'otra-clave' })
     await ensure({ strPwd: 'otra-clave', strNombreUsuario: 'nueva', strCorreo: 'nueva@x.es' })
     expect(await contents()).toEqual(taken)

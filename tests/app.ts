@@ -43,8 +43,8 @@ export type LogLine = Record<string, any>
 const POOLER_URL = process.env.TEST_POOLER_URL
 
 /**
- * Creates a copy of the migrated database, which has the administrator ADMIN, or of another template;
- * returns its URL. On a server that outlives the tests, it is dropped after them.
+ * Creates a copy of the migrated database, which has the administrator ADMIN, or of another
+ * template; returns its URL. On a server that outlives the tests, it is dropped after them.
  */
 export async function cloneDatabase(template = inject('template')) {
   const server = postgres(inject('serverUrl'), { max: 1, onnotice: () => {} })
@@ -61,10 +61,9 @@ export async function cloneDatabase(template = inject('template')) {
 
 /**
  * Builds the production application with a database, a captcha host and an image host of its own.
- * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database, beside the
- * application's `pool`.
- * `env` adds environment variables or overrides those below. With `cheapHashes`, new passwords get hashes
- * of the lowest cost, which take a fiftieth of the time.
+ * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database,
+ * beside the application's `pool`. `env` adds environment variables or overrides those below. With
+ * `cheapHashes`, new passwords get hashes of the lowest cost, which take a fiftieth of the time.
  */
 export async function testApp(
   env: Record<string, string> = {},

@@ -23,7 +23,8 @@ const BASE = LEVELS.length
 const EXCEPTIONS = [
   // A statement that has waited too long for a connection gets the Failure `busy`.
   'database/pool.ts -> http/answers/failures.ts',
-  // The statements of a user have a share of the connections, as the user's passwords have one of the threads.
+  // The statements of a user have a share of the connections, as the user's passwords have one of
+  // the threads.
   'database/pool.ts -> http/limits/fair-share.ts',
   // A statement that was refused with a Failure was not sent.
   'database/sql.ts -> http/answers/failures.ts',
@@ -69,7 +70,9 @@ function levelOf(file: string) {
 const isDownward = (from: string, to: string) =>
   placeOf(from) === placeOf(to) || levelOf(from) < levelOf(to)
 
-/** Returns the first import cycle that is reachable from `file`, or undefined when there is none. */
+/**
+ * Returns the first import cycle that is reachable from `file`, or undefined when there is none.
+ */
 function findCycle(file: string, path: string[] = []): string[] | undefined {
   const start = path.indexOf(file)
   if (start >= 0) return [...path.slice(start), file]

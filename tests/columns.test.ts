@@ -44,7 +44,9 @@ const caller = {
 
 let turn = 0
 
-/** Inserts the rows for one write of each kind. Returns the functions that send the writes, by name. */
+/**
+ * Inserts the rows for one write of each kind. Returns the functions that send the writes, by name.
+ */
 async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
   turn += 1
   const round = turn

@@ -116,7 +116,9 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
       isRefusing = true
       for (const { raw } of clients) raw.destroy()
     },
-    /** Closes all connections, and each new one after its first message, as if the server were gone. */
+    /**
+     * Closes all connections, and each new one after its first message, as if the server were gone.
+     */
     hangUp: () => {
       isHangingUp = true
       for (const { raw } of clients) raw.destroy()

@@ -28,7 +28,9 @@ const documented = () =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   )
 
-/** Returns a route's name as the document writes it, with braces around the parameters of the path. */
+/**
+ * Returns a route's name as the document writes it, with braces around the parameters of the path.
+ */
 const documentedAs = (name: string) => name.replace(/:(\w+)/g, '{$1}')
 
 /** Returns an operation of the document with its references resolved. */

@@ -7,7 +7,8 @@ export async function during<T>(others: Promise<unknown>, ask: () => Promise<T>)
   const over = others.finally(() => {
     isOver = true
   })
-  // A failure while `ask` is pending is thrown at the end, and is no unhandled rejection until then.
+  // A failure while `ask` is pending is thrown at the end, and is no unhandled rejection until
+  // then.
   over.catch(() => {})
   while (!isOver) {
     answers.push(await ask())

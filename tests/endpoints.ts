@@ -37,8 +37,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 export interface Endpoint {
   /**
-   * What a caller needs: nothing, a session, an administrator's session, or a session with a flag on a
-   * system module.
+   * What a caller needs: nothing, a session, an administrator's session, or a session with a flag
+   * on a system module.
    */
   needs: 'nothing' | 'session' | 'administrador' | `${SystemModule} ${Flag}`
   /** Whether a session is enough when the path names the caller's own record. */

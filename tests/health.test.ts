@@ -22,8 +22,8 @@ it('answers 503 at /health/ready and 500 to users while the database is in recov
   const paths = ['/api/perfil/list', `/api/permisos/mis-permisos/${idPerfil}`]
   const statuses = async () =>
     Promise.all(paths.map(async (path) => (await call('GET', path, undefined, { token })).status))
-  // The user is deleted, so a primary answers 401. A standby may not know the latest users, so there the
-  // look-up must fail: 500 and not 401.
+  // The user is deleted, so a primary answers 401. A standby may not know the latest users, so
+  // there the look-up must fail: 500 and not 401.
   expect(await statuses()).toEqual([401, 401])
 
   await pool`alter function require_primary rename to require_primary_of_old`

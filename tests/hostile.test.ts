@@ -113,8 +113,8 @@ function findBadLogLine() {
 }
 
 /**
- * For JSON.stringify: leaves paths and names out of a log line. The requests contain arbitrary paths and
- * names, which are logged unchanged and may look like a secret.
+ * For JSON.stringify: leaves paths and names out of a log line. The requests contain arbitrary
+ * paths and names, which are logged unchanged and may look like a secret.
  */
 function withoutNames(key: string, value: unknown) {
   return ['path', 'who', 'needs'].includes(key) ? undefined : value

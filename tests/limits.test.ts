@@ -19,7 +19,10 @@ const service = await testApp({ CAPTCHA_VERIFY_URL: captcha.url })
 const { app, call, adminToken } = service
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, { token })
-/** Sessions of different users, because the bodies and requests of one user have limits of their own. */
+/**
+ * Sessions of different users, because the bodies and requests of one user have limits of their
+ * own.
+ */
 const [one = '', other = '', ...tokens] = (await addSessions(service, 300)).map(
   ({ token }) => token,
 )
@@ -55,7 +58,9 @@ app.server.on('connection', (connection) => {
   connection.once('close', () => connections.delete(connection))
 })
 
-/** Closes the connections of these clients, and waits until the service has closed all of its own. */
+/**
+ * Closes the connections of these clients, and waits until the service has closed all of its own.
+ */
 async function disconnect(clients: Socket[]) {
   for (const client of clients) client.destroy()
   await expect.poll(() => connections.size, { timeout: 10_000 }).toBe(0)
@@ -63,7 +68,9 @@ async function disconnect(clients: Socket[]) {
 
 const LARGE = 10 * MIB
 const beginUpload = (token: string, sent: number) => begin('POST /api/usuario', token, LARGE, sent)
-/** Sends a body without its last byte for each token, and waits until the service has read them all. */
+/**
+ * Sends a body without its last byte for each token, and waits until the service has read them all.
+ */
 async function holdBodies(tokens: string[]) {
   const clients = tokens.map((token) => beginUpload(token, LARGE - 1))
   const countBytes = () => [...connections].reduce((sum, { bytesRead }) => sum + bytesRead, 0)

@@ -315,8 +315,8 @@ describe('a client that disconnects', async () => {
     const client = connect(Number(port), '127.0.0.1')
     client.write(`${begin(1000)}{`)
     await received
-    // These requests give the service time to look up the session of the PUT. After that it waits for the
-    // body, and the client may disconnect.
+    // These requests give the service time to look up the session of the PUT. After that it waits
+    // for the body, and the client may disconnect.
     for (let request = 0; request < 3; request += 1) await call('GET', '/api/perfil/list')
     client.destroy()
     await expect.poll(() => ownLines().length).toBeGreaterThan(before)

@@ -79,7 +79,9 @@ const save = (idPerfil: number, n: number) =>
 const read = (idPerfil: number) =>
   test.call('GET', `/api/permisos/mis-permisos/${idPerfil}`).then(withoutHeaders)
 
-/** Runs WRITERS loops of writes and READERS loops of reads at the same time. Returns all answers. */
+/**
+ * Runs WRITERS loops of writes and READERS loops of reads at the same time. Returns all answers.
+ */
 async function contend(idPerfil: number, write: (writer: number, round: number) => Promise<any>) {
   const writes: any[] = []
   const reads: Awaited<ReturnType<typeof read>>[] = []
@@ -147,8 +149,8 @@ describe('concurrent writers of one matrix', () => {
     const reads: Answer[] = []
     const isCreated = ({ body }: Answer) => body.data?.bitAgregar === false
     const isEdited = ({ body }: Answer) => body.data?.bitAgregar === true
-    // Most edits fail because a matrix has replaced their record meanwhile. Therefore the writers may
-    // need more than one attempt until a record was created and one was edited.
+    // Most edits fail because a matrix has replaced their record meanwhile. Therefore the writers
+    // may need more than one attempt until a record was created and one was edited.
     for (let attempt = 0; attempt < 10; attempt += 1) {
       const answers = await contend(idPerfil, write)
       writes.push(...answers.writes)

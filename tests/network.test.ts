@@ -18,8 +18,8 @@ const SIZE = 3
 type OnTestFinished = TestContext['onTestFinished']
 
 /**
- * Opens a pool behind a proxy, and all connections of the pool. Each test has a database of its own, so
- * the tests run concurrently.
+ * Opens a pool behind a proxy, and all connections of the pool. Each test has a database of its
+ * own, so the tests run concurrently.
  */
 async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished) {
   const database = new URL(await cloneDatabase())

@@ -153,8 +153,8 @@ describe('the foreign keys of many records', () => {
     'are checked without a scan of all modules for each of 10,000 records, when %s writes them',
     async (writer) => {
       const { call, sql, save, insertModulos, countScans } = await appThatCountsScans()
-      // PostgreSQL reuses a plan that a connection has used a few times. These plans are made for the
-      // four modules that exist at this moment.
+      // PostgreSQL reuses a plan that a connection has used a few times. These plans are made for
+      // the four modules that exist at this moment.
       for (let n = 0; n < 10; n++) await save([{ idModulo: 1 }, { idModulo: 2 }])
       await insertModulos(9996)
 

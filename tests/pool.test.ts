@@ -17,8 +17,8 @@ const NOT_SENT = 'the statement was not sent to the database'
 type OnTestFinished = TestContext['onTestFinished']
 
 /**
- * Returns what a test works with: a database of its own, a connection to it, a proxy before it, and a
- * function that opens pools. Each test has its own, so the tests run concurrently.
+ * Returns what a test works with: a database of its own, a connection to it, a proxy before it, and
+ * a function that opens pools. Each test has its own, so the tests run concurrently.
  */
 async function setUp(onTestFinished: OnTestFinished) {
   const database = new URL(await cloneDatabase())

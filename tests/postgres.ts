@@ -12,7 +12,10 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The URL of the server's default database. */
     serverUrl: string
-    /** The name of the migrated database that every test file clones. It has the administrator ADMIN. */
+    /**
+     * The name of the migrated database that every test file clones. It has the administrator
+     * ADMIN.
+     */
     template: string
   }
 }
@@ -32,8 +35,8 @@ export const ADMIN = {
 
 /**
  * Starts one PostgreSQL for the whole run and migrates a template database in it. The template has
- * the locale C, in which PostgreSQL's own upper() changes only ASCII letters. Its administrator's password
- * has a hash of the lowest cost, so that logins cost the tests little time.
+ * the locale C, in which PostgreSQL's own upper() changes only ASCII letters. Its administrator's
+ * password has a hash of the lowest cost, so that logins cost the tests little time.
  */
 export default async function setup(project: TestProject) {
   const server = await startServer()

@@ -7,18 +7,19 @@ import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
-// A write first checks whether the caller may change a row, and then changes it. These tests create the
-// row between the check and the change: the write must behave as if the row did not exist. The attacker
-// guesses the id of the next row and sends a write with this id. Meanwhile an administrator creates the
-// row, which the attacker may not change: a profile with more permissions, or a row of such a profile.
+// A write first checks whether the caller may change a row, and then changes it. These tests create
+// the row between the check and the change: the write must behave as if the row did not exist. The
+// attacker guesses the id of the next row and sends a write with this id. Meanwhile an
+// administrator creates the row, which the attacker may not change: a profile with more
+// permissions, or a row of such a profile.
 //
 // The first group tests each attack once. It replaces the SQL functions that make the checks. Each
 // replacement makes the same check and then waits until the test releases an advisory lock.
 // Meanwhile the row is created. The attacker must get the answer for an unknown id, and the row
 // must not change.
 //
-// The second group tests each attack RACE_ROUNDS times with the original functions and two replicas.
-// The attacker repeats the request, and the row is created at a random moment.
+// The second group tests each attack RACE_ROUNDS times with the original functions and two
+// replicas. The attacker repeats the request, and the row is created at a random moment.
 
 /** How many times the second group runs each attack. With 400 it finds a gap of a millisecond. */
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 4)
@@ -242,7 +243,8 @@ beforeAll(async () => {
 
 describe('a row that is created after the check of a write does not exist for that write', () => {
   beforeAll(async () => {
-    // Only the attacker's write stops at the lock. The administrator's has no limit (null) and passes.
+    // Only the attacker's write stops at the lock. The administrator's has no limit (null) and
+    // passes.
     await holder.unsafe(`
       alter function begin_write(integer[], jsonb) rename to begin_write_at_once;
       create function begin_write(

@@ -38,7 +38,10 @@ function random(limit: number) {
 }
 const pick = <T>(values: readonly T[]) => values[random(values.length)] as T
 
-/** Reads the four tables. The audit has no hashes, and what is derived from other columns is left out. */
+/**
+ * Reads the four tables. The audit has no hashes, and what is derived from other columns is left
+ * out.
+ */
 async function readTables(): Promise<Tables> {
   const usuarios = await sql<Row[]>`select * from usuario`
   const perfiles = await sql<Row[]>`select * from perfil`
@@ -203,8 +206,8 @@ const nuevo = (nombre: string, idPerfil: number) =>
   })
 
 /**
- * Returns the id of one record of each kind, sometimes an unknown one. The users who write, and their
- * profile, are never chosen.
+ * Returns the id of one record of each kind, sometimes an unknown one. The users who write, and
+ * their profile, are never chosen.
  */
 async function someIds(): Promise<Ids> {
   const [rows] = await sql`

@@ -12,8 +12,8 @@ const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
 afterAll(() => sql.end())
 
 /**
- * The id of the template's administrator, and the id of another user whose profile has every permission.
- * Each has the same id as its profile.
+ * The id of the template's administrator, and the id of another user whose profile has every
+ * permission. Each has the same id as its profile.
  */
 const ADMIN = 1
 const JEFE = 2

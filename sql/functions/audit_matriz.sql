@@ -1,8 +1,8 @@
 -- Records the replacement of all permission records of a profile with one row of the audit.
 --
--- Takes the records before and after the replacement. The row contains only the records that differ: the
--- records of a module before and after it, if their flags are not the same. Since every record has a new
--- id, `despues` also contains `ids`: the ids of all records of the profile, in the order of `idModulo`.
+-- Takes the records before and after the replacement. The row has the records whose flags differ,
+-- and those that exist only before or only after it. `despues` also has `ids`, because every record
+-- has a new id: the ids of all records of the profile, in the order of `idModulo`.
 create or replace function audit_matriz(
   p_id_perfil integer,
   p_antes permisos_perfil[],

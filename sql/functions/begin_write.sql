@@ -11,8 +11,8 @@
 -- - `id`: the id of the user.
 -- - `ver`: the version of the user's sessions in the caller's token.
 -- - `modulo`, `accion`: the permission that the endpoint needs.
--- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and if the
---   endpoint needs only a session. If it needs only a session, a replica of release 0.2.0 sends true, and a
+-- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and for
+--   endpoints that need only a session. For these, a replica of release 0.2.0 sends true, and a
 --   JSON null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
@@ -22,9 +22,10 @@
 --   `enforced` is false: then nothing limits the write.
 --
 -- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
--- the user's profile meanwhile. Then locks the profiles of `p_perfiles` with `for no key update`, and the
--- caller's with `for share`, by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key
--- checks wait for neither kind of lock. The permission is read after that, by a statement of its own.
+-- the user's profile meanwhile. Then locks the profiles of `p_perfiles` with `for no key update`,
+-- and the caller's with `for share`, by ascending id, so that two writes to the same profiles do
+-- not deadlock. Foreign-key checks wait for neither kind of lock. The permission is read after
+-- that, by a statement of its own.
 --
 -- Until the transaction ends, the audit names this caller.
 --

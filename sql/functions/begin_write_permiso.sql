@@ -4,16 +4,17 @@
 -- Takes the id of the record, which is null for a new record. Takes the new content of the record,
 -- {idPerfil, idModulo, …flags}, which is null for a deletion.
 --
--- Returns the ids of the profile that has the record now and of the profile that is to have it, if they
--- exist. Both are locked. The write must treat a record of any other profile as unknown: another
--- transaction has added it since.
+-- Returns the ids of the profile that has the record now and of the profile that is to have it, if
+-- they exist. Both are locked. The write must treat a record of any other profile as unknown:
+-- another transaction has added it since.
 --
--- Acquires an advisory lock for an existing record, so that nobody moves the record to another profile
--- before its profile is locked. Acquires share_modulos, so that the module is neither renamed nor
--- deleted meanwhile. Then locks the caller and the profiles with begin_write.
+-- Acquires an advisory lock for an existing record, so that nobody moves the record to another
+-- profile before its profile is locked. Acquires share_modulos, so that the module is neither
+-- renamed nor deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
 -- Raises in this order:
--- 1. the foreign-key violation that the new content would cause, if its profile or its module is unknown;
+-- 1. the foreign-key violation that the new content would cause, if its profile or its module is
+--    unknown;
 -- 2. LL403 if one of the two profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)

@@ -1,8 +1,8 @@
--- Begins a write of a user. The transactions that add a user or change a name or an email acquire lock_usuarios
--- first. The service also calls this function by itself, before a hash or an upload.
+-- Begins a write of a user. The transactions that add a user or change a name or an email acquire
+-- lock_usuarios first. The service also calls this function by itself, before a hash or an upload.
 --
--- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user is to
--- have, which is null for a deletion.
+-- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
+-- is to have, which is null for a deletion.
 --
 -- Returns whether the user exists, which is false for a new user.
 --
@@ -13,8 +13,8 @@
 --
 -- Raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
--- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id` is an
---    unknown id, because then nothing is written.
+-- 2. the foreign-key violation that an unknown new profile would cause. It is not raised if `p_id`
+--    is an unknown id, because then nothing is written.
 create or replace function begin_write_usuario(p_id integer, p_id_perfil integer, p_actor jsonb)
 returns boolean
 language plpgsql

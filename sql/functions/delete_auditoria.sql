@@ -1,7 +1,8 @@
--- Removes the rows of the audit from before `before`, and returns their number. Adds a row about the
--- removal. Nothing in the service calls this function: an operator does.
+-- Removes the rows of the audit that are older than `before`, and returns their number. Adds a row
+-- about the removal. Nothing in the service calls this function: an operator does.
 --
--- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while `llavero.retencion` is set.
+-- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while
+-- `llavero.retencion` is set.
 create or replace function delete_auditoria(before timestamptz) returns bigint
 language plpgsql
 as $$

@@ -1,6 +1,6 @@
--- Takes two permission records. Returns the name of the first flag that `p_permiso` has and `p_propio`
--- does not have, or null if there is none. A record that does not exist is null, and its flags count as
--- false.
+-- Takes two permission records. Returns the name of the first flag that `p_permiso` has and
+-- `p_propio` does not have, or null if there is none. A record that does not exist is null, and its
+-- flags count as false.
 create or replace function flag_beyond(p_permiso permisos_perfil, p_propio permisos_perfil)
 returns text
 language sql immutable

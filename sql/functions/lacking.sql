@@ -1,13 +1,12 @@
--- Takes the ids of two profiles. Returns what `p_propio` lacks of what `p_id_perfil` holds, in the form
--- that refuse takes: an administrator's profile, or else the permission for the module with the lowest
--- id. Returns null if `p_propio` lacks nothing, and if `p_propio` is null, which stands for a caller
--- without a limit.
+-- Takes the ids of two profiles. Returns what `p_propio` lacks of what `p_id_perfil` holds, in the
+-- form that refuse takes: an administrator's profile, or else the permission for the module with
+-- the lowest id. Returns null if `p_propio` lacks nothing, and if `p_propio` is null, which stands
+-- for a caller without a limit.
 --
 -- Acquires no locks. A write has locked both profiles before it calls this function.
 --
--- The aggregate reads all records of the profile `p_id_perfil`. With `limit 1` instead, PostgreSQL would
--- expect to find a matching record early. If the table has no statistics, it would then scan the whole
--- table.
+-- The statement has an aggregate and not `limit 1`. With `limit 1`, PostgreSQL would scan the whole
+-- table if the table has no statistics.
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
 language plpgsql stable strict
 as $$

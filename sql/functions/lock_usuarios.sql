@@ -1,6 +1,6 @@
--- Acquires the advisory lock that a transaction needs before it adds a user, changes a user's name or email,
--- or sets up an administrator. Meanwhile every other transaction that calls lock_usuarios waits. The lock is held until the
--- transaction ends.
+-- Acquires the advisory lock that a transaction needs before it adds a user, changes a user's name
+-- or email, or sets up an administrator. Meanwhile every other transaction that calls lock_usuarios
+-- waits. The lock is held until the transaction ends.
 --
 -- Without it, two transactions that exchange the names or the emails of two users could deadlock in
 -- the unique indexes, and two replicas could both set up an administrator.

@@ -1,15 +1,15 @@
--- Returns the rows of the audit by which a user got a permission, by ascending id. The user, the module
--- and the profiles need not exist any more.
+-- Returns the rows of the audit by which a user got a permission, by ascending id. The user, the
+-- module and the profiles need not exist any more.
 --
 -- Takes the id of the user, the name of the module, and the name of a flag. A profile holds the
--- permission while it is an administrator's profile, or has the flag on the module that bears the name.
--- The rows are:
--- - for each profile by which the user has held the permission, the row by which that profile got it: a
---   change of its records, of its administrator flag, or of the module's name;
+-- permission while it is an administrator's profile, or has the flag on the module that bears the
+-- name. The rows are:
+-- - for each profile by which the user has held the permission, the row by which that profile got
+--   it: a change of its records, of its administrator flag, or of the module's name;
 -- - the row by which the user got that profile, if the profile held the permission already.
 --
--- Applies the rows of the user, of the user's profiles and of the modules that have borne the name, in the
--- order of their ids. Rows that delete_auditoria has removed are missing.
+-- Applies the rows of the user, of the user's profiles and of the modules that have borne the name,
+-- in the order of their ids. Rows that delete_auditoria has removed are missing.
 create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
 returns setof auditoria
 language plpgsql stable
@@ -22,8 +22,8 @@ declare
   -- The profile that the user has, and the module that bears the name, after the rows so far.
   v_perfil integer;
   v_modulo integer;
-  -- The administrator profiles; and the records that have the flag, each as the text `id of the
-  -- profile.id of the module`, such as '7.16'.
+  -- The administrator profiles; and the records with the flag, as texts `idPerfil.idModulo`, such
+  -- as '7.16'.
   v_administradores integer[] := '{}';
   v_con_permiso text[] := '{}';
   -- The row by which each profile that holds the permission got it, by the id of the profile.

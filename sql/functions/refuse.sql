@@ -5,7 +5,8 @@
 -- - {modulo, accion}: this permission.
 -- - {administrador: true}: an administrator's profile.
 --
--- `perfil` is the id of the profile that holds more than the caller's, if the write is refused for that.
+-- `perfil` is the id of the profile that holds more than the caller's, if the write is refused for
+-- that.
 create or replace function refuse(p_needs jsonb) returns void
 language plpgsql
 as $$

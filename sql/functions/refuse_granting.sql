@@ -1,15 +1,13 @@
 -- Takes the permission records that are to be written, as a JSON array of {idModulo, …flags}, and
 -- the id of the profile that limits the write (`limite` of begin_write). Raises LL403 if one of the
--- records grants something that the limiting profile does not hold. The error names the first of these
--- permissions, or an administrator's profile if it is for an unknown module. If `p_limite` is null, the
--- write has no limit, and nothing is raised.
+-- records grants something that the limiting profile does not hold. The error names the first of
+-- these permissions, or an administrator's profile if it is for an unknown module. If `p_limite` is
+-- null, the write has no limit, and nothing is raised.
 --
 -- Acquires no locks, because begin_write has locked the limiting profile before.
 --
--- The limiting profile has at most one record for a module, so `limit 1` does not change the result.
--- It makes PostgreSQL find that record by the index, once for each given record. Otherwise PostgreSQL
--- would read all records of the limiting profile, even for a single given record, because it expects
--- the array to have 100 elements.
+-- The first `limit 1` makes PostgreSQL look up each record of the limiting profile by the index. It
+-- leaves nothing out, because a profile has at most one record for a module.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql strict
 as $$

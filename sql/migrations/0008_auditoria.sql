@@ -1,18 +1,20 @@
--- Replicas of an older release go on writing until the migration begins. Their writes of permission records
--- end first (the key is that of lock_modulos). Then the tables are locked in the order in which a deletion of
--- a profile writes them, so that the migration does not deadlock with a replica.
+-- Replicas of an older release go on writing until the migration begins. Their writes of permission
+-- records end first (the key is that of lock_modulos). Then the tables are locked in the order in
+-- which a deletion of a profile writes them, so that the migration does not deadlock with a
+-- replica.
 select pg_advisory_xact_lock(7305511406);
 lock table perfil, permisos_perfil, modulo, usuario in share row exclusive mode;
 
--- The audit: one row for each change of a record, written in the transaction of the change. Triggers
--- write the rows, so changes by `psql` and by replicas of an older release have rows, too.
+-- The audit: one row for each change of a record, and for each login. Triggers write the rows in
+-- the transaction of the change, so changes by `psql` and by replicas of an older release have
+-- rows, too.
 create table auditoria (
   id bigint generated always as identity constraint auditoria_pk primary key,
   -- When the change was made, by the clock of the database.
   fecha timestamptz not null default clock_timestamp(),
-  -- Who made the change: the user, and the profile that the user had at that time. If the change did
-  -- not come from a user of the service, "strNombreUsuario" is the user of the database, and the other
-  -- columns are null.
+  -- Who made the change: the user, and the profile that the user had at that time. If the change
+  -- did not come from a user of the service, "strNombreUsuario" is the user of the database, and
+  -- the other columns are null.
   "idUsuario" integer,
   "strNombreUsuario" text not null,
   "idPerfil" integer,
@@ -39,8 +41,9 @@ create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: who makes the changes, as
--- a JSON object with the columns of the audit about that. Without it, the user of the database makes them.
+-- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: who
+-- makes the changes, as a JSON object with the columns of the audit about that. Without it, the
+-- user of the database makes them.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -88,8 +91,8 @@ begin
 end
 $$;
 
--- Returns the name that the audit has recorded last for a profile or a module. It is needed if the record
--- has just been deleted, as in the cascade of a foreign key.
+-- Returns the name that the audit has recorded last for a profile or a module. It is needed if the
+-- record has just been deleted, as in the cascade of a foreign key.
 create function last_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
@@ -102,11 +105,11 @@ as $$
   limit 1
 $$;
 
--- Records the change of one user, profile or module. Takes the name of the table, and the row before
--- and after the change. A row that does not exist is null.
+-- Records the change of one user, profile or module. Takes the name of the table, and the row
+-- before and after the change. A row that does not exist is null.
 --
--- A change of the password alone has the action `password`. If only the version of the sessions is raised,
--- the action is `logout`.
+-- A change of the password alone has the action `password`. If only the version of the sessions is
+-- raised, the action is `logout`.
 create function audit_record(p_entidad text, p_antes jsonb, p_despues jsonb) returns void
 language plpgsql
 as $$
@@ -145,8 +148,9 @@ begin
 end
 $$;
 
--- Returns the fields of a record as the audit contains them: with *** instead of the hash of the password,
--- with the name of a user's profile, and without what is derived from the permission records.
+-- Returns the fields of a record as the audit contains them: with *** instead of the hash of the
+-- password, with the name of a user's profile, and without what is derived from the permission
+-- records.
 create function audited_fields(p_fields jsonb) returns jsonb
 language plpgsql stable
 as $$
@@ -167,8 +171,8 @@ begin
 end
 $$;
 
--- Records the change of permission records of one profile. Takes the action, the id of the profile, and the
--- records before and after the change. Records that do not exist are null.
+-- Records the change of permission records of one profile. Takes the action, the id of the profile,
+-- and the records before and after the change. Records that do not exist are null.
 create function audit_permisos(
   p_accion text,
   p_id_perfil integer,
@@ -192,8 +196,8 @@ begin
 end
 $$;
 
--- Returns permission records as the audit contains them: {permisos: [{…all columns, nombreModulo}]}, in the
--- order of the modules. Returns null for null.
+-- Returns permission records as the audit contains them: {permisos: [{…all columns,
+-- nombreModulo}]}, in the order of the modules. Returns null for null.
 create function audited_permisos(p_permisos permisos_perfil[]) returns jsonb
 language plpgsql stable strict
 as $$
@@ -240,7 +244,7 @@ begin
       if (old.id, old."idPerfil") = (new.id, new."idPerfil") then
         perform audit_permisos('update', new."idPerfil", array[old], array[new]);
       else
-        -- Whoever applies the rows in their order never has one record in two profiles.
+        -- Two rows, so that a replay never has the record in two profiles.
         perform audit_permisos('delete', old."idPerfil", array[old], null);
         perform audit_permisos('insert', new."idPerfil", null, array[new]);
       end if;
@@ -262,8 +266,8 @@ create trigger audit_written after insert or update or delete on usuario
 create trigger audit_truncated before truncate on usuario
   for each statement execute function trigger_audit_record();
 
--- Updates of `perfil` by other triggers change only what is derived from the permission records, often in
--- tens of thousands of profiles. They are not recorded.
+-- Updates of `perfil` by other triggers change only what is derived from the permission records,
+-- often in tens of thousands of profiles. They are not recorded.
 create trigger audit_inserted_or_deleted after insert or delete on perfil
   for each row execute function trigger_audit_record();
 create trigger audit_updated after update on perfil
@@ -276,11 +280,11 @@ create trigger audit_written after insert or update or delete on modulo
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
--- A statement may insert or delete the records of tens of thousands of profiles, so these two triggers run once
--- for each statement.
+-- A statement may insert or delete the records of tens of thousands of profiles, so these two
+-- triggers run once for each statement.
 --
--- replace_permisos deletes and inserts all records of a profile, and records only how they differ. It
--- sets `llavero.matriz` meanwhile.
+-- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
+-- It sets `llavero.matriz` meanwhile.
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as nuevos
   for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
@@ -294,8 +298,9 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
--- Refuses to change or to remove rows of the audit, except while delete_auditoria sets `llavero.retencion`.
--- Whoever may delete rows of the table could set it, too, and the owner could remove this trigger.
+-- Refuses to change or to remove rows of the audit, except while delete_auditoria sets
+-- `llavero.retencion`. This protects against mistakes and not against the owner of the table, who
+-- could set that or remove this trigger.
 create function protect_auditoria() returns trigger
 language plpgsql
 as $$
@@ -330,7 +335,8 @@ create trigger end_sesiones before update on usuario
   )
   execute function end_sesiones_of_usuario();
 
--- The records that exist already. With these rows, the audit alone suffices to rebuild the tables, except the hashes.
+-- The records that exist already. With these rows, the audit alone suffices to rebuild the tables,
+-- except the hashes.
 select audit_record('modulo', null, to_jsonb(modulo)) from modulo order by id;
 select audit_record('perfil', null, to_jsonb(perfil)) from perfil order by id;
 select audit_record('usuario', null, to_jsonb(usuario)) from usuario order by id;

@@ -1,9 +1,9 @@
 -- Begins a session of a user who has logged in.
 --
 -- Takes the id of the user, and the hash with which the service has compared the password. Takes
--- {ip, idPeticion} of the request for the audit. Returns {ver}: the version of the user's sessions for
--- the token. Returns {ver: null} if the user has been deactivated or deleted since the comparison, or
--- has another password now.
+-- {ip, idPeticion} of the request for the audit. Returns {ver}: the version of the user's sessions
+-- for the token. Returns {ver: null} if the user has been deactivated or deleted since the
+-- comparison, or has another password now.
 --
 -- Locks the user's row with `for share`, so that nobody deactivates the user meanwhile.
 create or replace function begin_sesion(p_id integer, p_hash text, p_actor jsonb) returns jsonb

@@ -1,13 +1,14 @@
 -- Removes a module and all permission records for it. A system module is not removed. An unknown id
 -- changes nothing.
 --
--- Takes the id of the module. Returns {deleted}, which is false for a system module and true otherwise,
--- also for an unknown id.
+-- Takes the id of the module. Returns {deleted}, which is false for a system module and true
+-- otherwise, also for an unknown id.
 --
 -- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks with
 -- begin_write every profile that has a record for the module.
 --
--- Raises LL403 if one of these profiles holds more than the caller's profile, also for a system module.
+-- Raises LL403 if one of these profiles holds more than the caller's profile, also for a system
+-- module.
 create or replace function delete_modulo(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -2,8 +2,8 @@
 --
 -- Takes the id of the profile. Returns {}.
 --
--- Raises LL403 if the profile holds more than the caller's profile, and a foreign-key violation if users
--- have the profile.
+-- Raises LL403 if the profile holds more than the caller's profile, and a foreign-key violation if
+-- users have the profile.
 create or replace function delete_perfil(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

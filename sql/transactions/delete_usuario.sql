@@ -1,7 +1,7 @@
 -- Removes a user. An unknown id changes nothing.
 --
--- Takes the id of the user. Returns {imagenAnterior}. `imagenAnterior` is the name of the hosted image
--- that the user had, or null.
+-- Takes the id of the user. Returns {imagenAnterior}. `imagenAnterior` is the name of the hosted
+-- image that the user had, or null.
 create or replace function delete_usuario(p_id integer, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

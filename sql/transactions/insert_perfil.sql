@@ -1,8 +1,8 @@
 -- Adds a profile. An administrator's profile also gets one permission record for each module, with
 -- all flags.
 --
--- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. Returns {data}; `data`
--- is the new profile.
+-- Takes {strNombrePerfil, bitAdministrador}; a missing `bitAdministrador` is false. Returns {data};
+-- `data` is the new profile.
 --
 -- Acquires share_modulos, because it may write permission records.
 --

@@ -1,6 +1,7 @@
 -- Adds one permission record.
 --
--- Takes {idPerfil, idModulo, …flags}; a missing flag is false. Returns {data}; `data` is the new record.
+-- Takes {idPerfil, idModulo, …flags}; a missing flag is false. Returns {data}; `data` is the new
+-- record.
 --
 -- Raises a unique violation if the profile has a record for the module already.
 create or replace function insert_permiso(p_permiso jsonb, p_actor jsonb) returns jsonb

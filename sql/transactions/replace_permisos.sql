@@ -1,13 +1,14 @@
 -- Replaces all permission records of one profile (contract, section 4.8). If the profile is unknown
 -- and there are no new records, it changes nothing.
 --
--- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing flag
--- is false. Takes in `p_versiones` the versions of the profile's records that the caller expects to
--- replace, or null if any version may be replaced. Returns {version}: the version of the new records, or
--- null if the profile is unknown.
+-- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
+-- flag is false. Takes in `p_versiones` the versions of the profile's records that the caller
+-- expects to replace, or null if any version may be replaced. Returns {version}: the version of the
+-- new records, or null if the profile is unknown.
 --
--- Acquires share_modulos, so that no module is renamed or deleted meanwhile. begin_write locks the profile, so
--- two replacements at the same time follow one another, and the result is the records of the later one.
+-- Acquires share_modulos, so that no module is renamed or deleted meanwhile. begin_write locks the
+-- profile, so two replacements at the same time follow one another, and the result is the records
+-- of the later one.
 --
 -- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;

@@ -1,14 +1,14 @@
 -- Renames a module. An unknown id changes nothing.
 --
--- Takes the id of the module, and a record as insert_modulo does. Returns {data}; `data` is the module, or
--- null if the id is unknown.
+-- Takes the id of the module, and a record as insert_modulo does. Returns {data}; `data` is the
+-- module, or null if the id is unknown.
 --
 -- Acquires lock_modulos, so that no profile gets a record for the module meanwhile, and so that two
--- transactions that exchange the names of two modules do not deadlock in the unique index. Then locks
--- with begin_write every profile that has a record for the module.
+-- transactions that exchange the names of two modules do not deadlock in the unique index. Then
+-- locks with begin_write every profile that has a record for the module.
 --
--- Raises a unique violation if another module has the name. If begin_write returns a limit and the name
--- changes, raises LL403 in each of these cases:
+-- Raises a unique violation if another module has the name. If begin_write returns a limit and the
+-- name changes, raises LL403 in each of these cases:
 -- - The module is a system module.
 -- - `semejante` is the name of a system module.
 -- - A profile has a record for the module.

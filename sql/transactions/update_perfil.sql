@@ -3,13 +3,13 @@
 -- administrator's gets one record for each module, with all flags. A profile that was an
 -- administrator's has no records afterwards.
 --
--- Takes the id of the profile, and {strNombrePerfil, bitAdministrador}. Returns {data}; `data` is the
--- profile, or null if the id is unknown.
+-- Takes the id of the profile, and {strNombrePerfil, bitAdministrador}. Returns {data}; `data` is
+-- the profile, or null if the id is unknown.
 --
 -- Acquires share_modulos, because it may write permission records.
 --
--- If begin_write returns a limit, raises LL403 when the administrator flag changes, and when the name of a
--- profile changes that holds more than the caller's profile.
+-- If begin_write returns a limit, raises LL403 when the administrator flag changes, and when the
+-- name of a profile changes that holds more than the caller's profile.
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,8 +1,8 @@
 -- Overwrites one permission record. This may move the record to another profile or module. An
 -- unknown id changes nothing.
 --
--- Takes the id of the record, and a record as insert_permiso does. Returns {data}; `data` is the record,
--- or null if the id is unknown.
+-- Takes the id of the record, and a record as insert_permiso does. Returns {data}; `data` is the
+-- record, or null if the id is unknown.
 --
 -- Raises a unique violation if the profile has another record for the module.
 create or replace function update_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)

@@ -8,11 +8,12 @@
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another user has
--- the name or the email.
+-- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another
+-- user has the name or the email.
 --
--- Whether they change is decided before the user's row is locked. If another transaction changes them in
--- between, two writes that exchange names or emails can still deadlock, and PostgreSQL rolls one of them back.
+-- Whether they change is decided before the user's row is locked. If another transaction changes
+-- them in between, two writes that exchange names or emails can still deadlock, and PostgreSQL
+-- rolls one of them back.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql

@@ -10,9 +10,9 @@ import type { Caller, Lookup, Permission } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
- * How many statements that look up sessions may be in flight. Requests that arrive at the same time share
- * one, which serves 50 clients 2.6 times as fast (`npm run bench -- --only lookup`). No session can be cached,
- * because a permission that is revoked must lose its effect at once.
+ * How many statements that look up sessions may be in flight. Requests that arrive at the same time
+ * share one, which serves 50 clients 2.6 times as fast (`npm run bench -- --only lookup`). No
+ * session can be cached, because a permission that is revoked must lose its effect at once.
  */
 const MAX_IN_FLIGHT = 2
 
@@ -20,7 +20,10 @@ const MAX_IN_FLIGHT = 2
 type Access =
   /** The route needs no session. */
   | 'public'
-  /** Any session. The four rules in README.md do not apply, so the route may write only the caller's own user. */
+  /**
+   * Any session. The four rules of README.md are not checked, so the route must write nothing but
+   * the caller's own user.
+   */
   | 'session'
   /** A session of a profile that has this permission. */
   | Permission
@@ -30,13 +33,16 @@ declare module 'fastify' {
     /** If it is missing, the route needs an administrator's profile. */
     access?: Access
     /**
-     * The path parameter with the id of the user or the profile. If it is the caller's own, any session
-     * is enough.
+     * The path parameter with the id of the user or the profile. If it is the caller's own, any
+     * session is enough.
      */
     unlessOwn?: 'id' | 'idPerfil'
   }
   interface FastifyRequest {
-    /** The caller. Undefined on public routes and before the guard has run, although the type says otherwise. */
+    /**
+     * The caller. The guard sets it, so it is undefined on public routes, although the type says
+     * otherwise.
+     */
     caller: Caller
     /** The database, in the caller's share of the connections. Undefined like `caller`. */
     sql: Sql
@@ -47,8 +53,8 @@ declare module 'fastify' {
  * Adds a hook that lets a request pass only if the caller has what the route's `config.access`
  * requires.
  *
- * The hook throws the Failure `unauthenticated` if the request has no valid token or its session has
- * ended. It throws `forbidden` if the caller lacks the permission.
+ * The hook throws the Failure `unauthenticated` if the request has no valid token or its session
+ * has ended. It throws `forbidden` if the caller lacks the permission.
  */
 export function guardRoutes(
   app: FastifyInstance,
@@ -85,9 +91,9 @@ export function guardRoutes(
 
 /**
  * Adds to a route the failures, the security requirements and the sentence that follow from its
- * `config.access`, for the OpenAPI document. In the document, a caller must meet one of the requirements: a
- * session, by default. OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in
- * `x-needs`.
+ * `config.access`, for the OpenAPI document. A caller must meet one of the requirements. Without
+ * any, a session is enough. OpenAPI 3.1 lets a requirement name roles. The role is the permission,
+ * written as in `x-needs`.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

@@ -7,17 +7,19 @@ import { PASSWORD_CONSTRAINTS } from './schemas.js'
 /** How many threads hash passwords. */
 const THREADS = 2
 /**
- * How many tasks may wait at most. Each of the two threads does about 15 tasks a second, so the last
- * one waits about 8 s.
+ * How many tasks may wait at most. Each of the two threads does about 15 tasks a second, so the
+ * last one waits about 8 s.
  */
 const MAX_WAITING = 256
 
 /**
- * Returns functions that hash and compare passwords in threads. Each user has at most one task in the queue
- * for the threads, so the users take turns. Logins have no user yet, and are not limited in this way.
+ * Returns functions that hash and compare passwords in threads. Each user has at most one task in
+ * the queue for the threads, so the users take turns. Logins have no user yet, and are not limited
+ * in this way.
  *
- * The asynchronous functions of bcryptjs work on the event loop, where logins would delay all other requests
- * by seconds. `npm run bench -- --only login` measures the delay that remains with threads.
+ * The asynchronous functions of bcryptjs work on the event loop, where logins would delay all other
+ * requests by seconds. `npm run bench -- --only login` measures the delay that remains with
+ * threads.
  */
 export function startPasswords() {
   const threads = new Piscina({
@@ -37,14 +39,14 @@ export function startPasswords() {
 
   return {
     /**
-     * Returns the bcrypt hash of `plain`, which `user` has sent. Throws the Failure `busy` if too many
-     * tasks wait, in all or of this user.
+     * Returns the bcrypt hash of `plain`, which `user` has sent. Throws the Failure `busy` if too
+     * many tasks wait, in all or of this user.
      */
     hash: (plain: string, user?: number): Promise<string> => run({ plain }, user),
 
     /**
-     * Returns whether `hash` is a hash of `plain`. A text that no stored user can have as the password
-     * is not compared. Throws the Failure `busy` as `hash` does.
+     * Returns whether `hash` is a hash of `plain`. A text that no stored user can have as the
+     * password is not compared. Throws the Failure `busy` as `hash` does.
      */
     async compare(plain: string, hash: string, user?: number): Promise<boolean> {
       const isPossible = PASSWORD_CONSTRAINTS.every(({ isSatisfied }) => isSatisfied(plain))

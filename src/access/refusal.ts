@@ -55,8 +55,8 @@ export function reportRefusals(app: FastifyInstance) {
 }
 
 /**
- * Returns the id in the path of a request, or else the `idPerfil` in its body. Returns NaN if there is
- * neither, which becomes null in the log.
+ * Returns the id in the path of a request, or else the `idPerfil` in its body. Returns NaN if there
+ * is neither, which becomes null in the log.
  */
 function targetOf({ params, body }: FastifyRequest) {
   const [pathId] = Object.values(params as object)
@@ -65,8 +65,8 @@ function targetOf({ params, body }: FastifyRequest) {
 }
 
 /**
- * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, or `administrador`. The
- * module's name is percent-encoded, because a header contains only ASCII.
+ * Returns the value of `x-needs`: `MODULO:bitFlag`, as in the OpenAPI document, or `administrador`.
+ * The module's name is percent-encoded, because a header contains only ASCII.
  */
 export function describeNeeds(needs: Needs = ADMINISTRADOR) {
   if ('administrador' in needs) return 'administrador'

@@ -78,7 +78,9 @@ export interface Sesion {
   administrador: boolean
   /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
   ver: number
-  /** Whether the profile has the permission of the Lookup. An administrator's has every permission. */
+  /**
+   * Whether the profile has the permission of the Lookup. An administrator's has every permission.
+   */
   permitido: boolean
   /** The version of the profile's permission map. */
   versionPermisos: string
@@ -93,8 +95,8 @@ export interface Sesion {
  */
 export interface Caller extends Sesion, Partial<Permission> {
   /**
-   * Whether permissions are checked. It is false with AUTHORIZATION=client, and if the endpoint needs
-   * only a session.
+   * Whether permissions are checked. It is false with AUTHORIZATION=client, and if the endpoint
+   * needs only a session.
    */
   enforced: boolean
   /** The client's address, for the audit. */

@@ -12,15 +12,17 @@ export const COOKIE = 'auth_token'
 const TOKEN_SECONDS = 28_800
 
 /**
- * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no token, or
- * if the token has expired, has a wrong signature, or has no `id` or `ver` that a column can hold.
+ * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no
+ * token, or if the token has expired, has a wrong signature, or has no `id` or `ver` that a column
+ * can hold.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 
 /**
  * Adds `app.jwt`, which signs tokens, and returns the function that verifies them. Tokens must be
  * signed with HS256 and have an expiry date (`exp`). While the operator replaces JWT_SECRET,
- * JWT_SECRET_PREVIOUS is the old secret: it still verifies tokens, but new tokens are not signed with it.
+ * JWT_SECRET_PREVIOUS is the old secret: it still verifies tokens, but new tokens are not signed
+ * with it.
  */
 export async function addTokens(app: FastifyInstance, config: Config): Promise<VerifyToken> {
   const { JWT_SECRET, JWT_SECRET_PREVIOUS, CORS_ORIGIN } = config
@@ -68,7 +70,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether a column of the type integer has room for the value. Any other value would fail the
- * statement that looks up the sessions of several requests.
+ * Returns whether a column of the type integer has room for the value. Any other value would fail
+ * the statement that looks up the sessions of several requests.
  */
 const isInteger = (value: number) => (value | 0) === value

@@ -6,12 +6,12 @@ import { forbidden } from './refusal.js'
 export type Constraints = Record<string, FailureArguments>
 
 /**
- * Calls a function of sql/transactions, or one that begins a write, and returns its answer. `call` is a part of
- * a statement, like sql`delete_perfil(…)`.
+ * Calls a function of sql/transactions, or one that begins a write, and returns its answer. `call`
+ * is a part of a statement, like sql`delete_perfil(…)`.
  *
- * For an SQLSTATE of the service's own (sql/README.md) it throws a Failure: `unauthenticated` for LL401,
- * `forbidden` for LL403, and `changed` for LL412. For a violated constraint it throws the Failure in
- * `failures`. It rethrows every other error.
+ * For an SQLSTATE of the service's own (sql/README.md) it throws a Failure: `unauthenticated` for
+ * LL401, `forbidden` for LL403, and `changed` for LL412. For a violated constraint it throws the
+ * Failure in `failures`. It rethrows every other error.
  */
 export async function write<Answer>(
   sql: Sql,

@@ -4,8 +4,8 @@ import type { Fila, Filtro, Pregunta } from './schemas.js'
 /** The number of rows of a page. */
 const MAX_ROWS = 50
 
-// An id of the audit is a bigint, which the driver would return as a text. A double has room for each of
-// them.
+// An id of the audit is a bigint, which the driver would return as a text. A double has room for
+// each of them.
 const columns = (sql: Sql) => sql`
   id::float8 as id,
   fecha,
@@ -24,14 +24,14 @@ const columns = (sql: Sql) => sql`
 `
 
 /**
- * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there are
- * more rows, and null otherwise: the next page has the rows before it.
+ * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there
+ * are more rows, and null otherwise: the next page has the rows before it.
  *
- * Each filter has an index in which the rows of the page are adjacent. So with one filter the statement reads at
- * most one row more than it returns, wherever the page begins. The statement compares and sorts by the columns (filter,
- * time, id) together, which only that index can serve. With a separate condition for the filter, PostgreSQL
- * would avoid the index for frequent values. `idUsuario` together with `entidad` uses one index, and the
- * other condition is checked row by row.
+ * Each filter has an index in which the rows of the page are adjacent. So with one filter the
+ * statement reads at most one row more than it returns, wherever the page begins. The filter, the
+ * time and the id are compared as one row, because with a separate condition for a frequent value
+ * PostgreSQL avoids the index. `idUsuario` together with `entidad` uses one index, and the other
+ * condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro
@@ -58,8 +58,8 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
 }
 
 /**
- * Returns the columns before `fecha` in the index for the filter, their values, their order, and the
- * condition that the index does not serve.
+ * Returns the columns before `fecha` in the index for the filter, their values, their order, and
+ * the condition that the index does not serve.
  */
 function indexKeyFor(sql: Sql, { idUsuario, entidad, id }: Filtro) {
   const every = sql`true`
@@ -93,7 +93,10 @@ function indexKeyFor(sql: Sql, { idUsuario, entidad, id }: Filtro) {
 /** Returns the timestamp for a number of milliseconds since 1970. */
 const moment = (sql: Sql, milliseconds: number) => sql`to_timestamp(${milliseconds}::float8 / 1000)`
 
-/** Finds the rows by which a user got a permission, oldest first (sql/functions/origen_de_permiso.sql). */
+/**
+ * Finds the rows by which a user got a permission, oldest first
+ * (sql/functions/origen_de_permiso.sql).
+ */
 export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: Pregunta) {
   // Names of modules are stored in upper case, as JavaScript converts them.
   return sql<Fila[]>`

@@ -6,8 +6,7 @@ import { Failure } from '../http/answers/failures.js'
  */
 const TIMEOUT = 5000
 /**
- * How many tokens may be verified at a time. The queue for password hashes holds as many (password.ts), so
- * further logins could not be finished anyway.
+ * How many tokens may be verified at a time. As many passwords may wait for a thread (password.ts).
  */
 const MAX_PENDING = 256
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */
@@ -17,9 +16,9 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * Returns a function that verifies captcha tokens by the siteverify protocol, which reCAPTCHA,
  * hCaptcha and Turnstile share. It sends one request for each token and does not retry.
  *
- * The function returns whether the captcha service accepts `token`. `remoteip` is the IP address of the
- * client. It throws the Failure `unavailable` if the service cannot be reached or its answer cannot be
- * used, and `busy` if too many tokens are being verified.
+ * The function returns whether the captcha service accepts `token`. `remoteip` is the IP address of
+ * the client. It throws the Failure `unavailable` if the service cannot be reached or its answer
+ * cannot be used, and `busy` if too many tokens are being verified.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) {
   let pending = 0

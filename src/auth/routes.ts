@@ -27,7 +27,9 @@ const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as c
 
 /** The largest body of a login or logout, in bytes. */
 const CREDENTIALS_LIMIT = 16 * 1024
-/** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
+/**
+ * For how many client addresses attempts are counted. For users it is the plugin's default, 5,000.
+ */
 const ADDRESSES = 100_000
 
 interface Options {
@@ -54,7 +56,8 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       access: 'public',
       failures: {
         invalid: statusFailure(400, SIN_CREDENCIALES),
-        // The contract (section 7) demands exactly this text, with the English words `the service` in it.
+        // The contract (section 7) demands exactly this text, with the English words `the service`
+        // in it.
         unauthenticated: statusFailure(
           401,
           'El usuario no existe o su estado es the service.',
@@ -138,10 +141,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
   })
 
   /**
-   * Returns a hook that counts attempts to give a password, by default those of each address. The hook throws
-   * the Failure `tooMany` for each attempt above the limit in a minute. A login is counted before
-   * all other work, so a flood of logins reaches neither the captcha service nor the database. A change of
-   * the password is counted after the look-up of the session.
+   * Returns a hook that counts attempts to give a password, by default those of each address. The
+   * hook throws the Failure `tooMany` for each attempt above the limit in a minute. A login is
+   * counted before its body is read, so a flood of logins reaches neither the captcha service nor
+   * the database. A change of the password is counted after the look-up of the session.
    */
   function limitAttempts(options?: CreateRateLimitOptions): onRequestAsyncHookHandler {
     const count = app.createRateLimit(options)
@@ -158,9 +161,9 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
   }
 
   /**
-   * Returns the active user with this name and password. Throws the Failure `unauthenticated` if there is
-   * none, with the text INCORRECTOS if the password is wrong (contract, section 7). `caller` is the id of
-   * the caller, if there is a session.
+   * Returns the active user with this name and password. Throws the Failure `unauthenticated` if
+   * there is none, with the text INCORRECTOS if the password is wrong (contract, section 7).
+   * `caller` is the id of the caller, if there is a session.
    */
   async function authenticate(nombre: string, plain: string, caller?: number) {
     const usuario = isStorable(nombre) ? await findCredenciales(pool, nombre) : undefined
@@ -175,7 +178,10 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
     return usuario
   }
 
-  /** Returns a new token. The contract's token (section 5) has no `ver`, so a `ver` of 0 is left out. */
+  /**
+   * Returns a new token. The contract's token (section 5) has no `ver`, so a `ver` of 0 is left
+   * out.
+   */
   function signToken({ id, idPerfil, nombre, ver }: Token) {
     return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
   }

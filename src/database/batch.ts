@@ -8,8 +8,9 @@ import { inTime } from './sql.js'
  * of these statements are in flight at a time. While that many are in flight, further look-ups are
  * collected for the next statement, which is sent when one of the others has been answered.
  *
- * The statement is sent after its look-ups have arrived, so it sees everything that was committed before
- * them. If `find` rejects, or has not answered ANSWER_TIMEOUT after the first of them, all of them reject.
+ * The statement is sent after its look-ups have arrived, so it sees everything that was committed
+ * before them. All look-ups of a statement reject if `find` rejects, or ANSWER_TIMEOUT after the
+ * first of them.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

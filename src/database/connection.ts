@@ -15,8 +15,8 @@ type DriverOptions = Options<Record<string, never>> & {
 }
 
 /**
- * What is used of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler` when the
- * query is awaited for the first time. `state` is null until the query is sent.
+ * What is used of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler` when
+ * the query is awaited for the first time. `state` is null until the query is sent.
  */
 export interface Query extends PendingQuery<Row[]> {
   handler(query: Query): void
@@ -42,12 +42,13 @@ export function openDriver(
     const socket = Object.assign(new Socket(), { host: host.host })
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
-      // If the host closes the connection before it has sent anything, postgres.js connects again at once,
-      // for ever. An error stops it. Under TLS postgres.js removes this listener; then the deadline of the
-      // statement stops it.
+      // If the host closes the connection before it has sent anything, postgres.js connects again
+      // at once, for ever. An error ends that. Under TLS postgres.js removes this listener, and the
+      // deadline of the statement ends it.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
-    // postgres.js listens to the socket when this function has returned, so it is connected after that.
+    // postgres.js listens to the socket when this function has returned, so it is connected after
+    // that.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was cut'))
       else socket.connect(host.port, host.host)
@@ -66,8 +67,8 @@ export function openDriver(
     socket: openSocket,
     // postgres.js would keep the percent-encoding of the name in `url`.
     database,
-    // The other TLS modes are in `url`. For an IP address, postgres.js does not say what the certificate
-    // must contain.
+    // The other TLS modes are in `url`. For an IP address, postgres.js does not say what the
+    // certificate must contain.
     ...(isVerified && { ssl: { host: host.host } }),
     prepare: DATABASE_PREPARE === 'true',
     fetch_types: false,
@@ -90,14 +91,16 @@ export function openDriver(
      * instance. The driver then calls `resolve` or `reject` of the query.
      */
     send: handler,
-    /** Closes all connections when their statements have been answered, or after `timeout` seconds. */
+    /**
+     * Closes all connections when their statements have been answered, or after `timeout` seconds.
+     */
     async end(timeout: number) {
       await sql.end({ timeout })
       close()
     },
     /**
-     * Closes all connections with a reset, which drops the bytes that were not sent yet. So a statement that
-     * was reported as failed cannot reach the server later.
+     * Closes all connections with a reset, which drops the bytes that were not sent yet. So a
+     * statement that was reported as failed cannot reach the server later.
      */
     cut() {
       for (const socket of sockets) {
@@ -111,8 +114,8 @@ export function openDriver(
 }
 
 /**
- * Opens one connection to the first host that is a primary, for migrations, which may take long. The
- * caller must end it. If no host can be used, throws an error with the reason for each host.
+ * Opens one connection to the first host that is a primary, for migrations, which may take long.
+ * The caller must end it. If no host can be used, throws an error with the reason for each host.
  */
 export async function openPrimary(config: Config): Promise<Sql> {
   const reasons: string[] = []

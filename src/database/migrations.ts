@@ -8,9 +8,9 @@ export const MIGRATION_LOCK = 7_305_511_402
 
 /**
  * Brings the database up to date in one transaction. Applies the files of sql/migrations that were
- * not applied before, and the functions of sql/functions and sql/transactions if one of them has changed
- * (sql/README.md).
- * An advisory lock makes replicas that start at the same time do this one after the other.
+ * not applied before, and the functions of sql/functions and sql/transactions if one of them has
+ * changed (sql/README.md). An advisory lock makes replicas that start at the same time do this one
+ * after the other.
  *
  * Returns the names of the migrations that it has applied. If the database has a migration that
  * this release does not know, a newer release has migrated the database. Then migrate changes
@@ -20,8 +20,8 @@ export async function migrate(sql: Sql): Promise<string[] | undefined> {
   const migrations = readSqlFolder('migrations')
   const known = migrations.map(({ name }) => name)
 
-  // With another isolation level, which may be the server's default, the statements after the lock would
-  // not see what another replica has committed while this one waited.
+  // With another isolation level, which may be the server's default, the statements after the lock
+  // would not see what another replica has committed while this one waited.
   return sql.begin('isolation level read committed', async (tx) => {
     // The statement that takes the advisory lock waits while another replica migrates. That may
     // take longer than the statement_timeout in the server's own configuration allows.
@@ -48,12 +48,12 @@ export async function migrate(sql: Sql): Promise<string[] | undefined> {
 }
 
 /**
- * Creates or replaces all functions of sql/functions and sql/transactions, unless this was done before.
- * Each file defines the function that it is named after.
- * Functions that a newer release has created stay as they are, and so does a function without a file.
+ * Creates or replaces all functions of sql/functions and sql/transactions, unless this was done
+ * before. Each file defines the function that it is named after. Functions that a newer release has
+ * created stay as they are, and so does a function without a file.
  *
- * The comment of the table `migracion` says where the functions come from: it has the version of the
- * release and the SHA-256 of all files.
+ * The comment of the table `migracion` says where the functions come from: it has the version of
+ * the release and the SHA-256 of all files.
  */
 async function applyFunctions(tx: TransactionSql): Promise<void> {
   const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]
@@ -77,8 +77,8 @@ async function applyFunctions(tx: TransactionSql): Promise<void> {
 }
 
 /**
- * Returns the files of the folder sql/`folder`, in the order of their names: the name of each, without
- * its folder, and its content.
+ * Returns the files of the folder sql/`folder`, in the order of their names: the name of each,
+ * without its folder, and its content.
  */
 function readSqlFolder(folder: string) {
   const url = new URL(`../../sql/${folder}/`, import.meta.url)

@@ -11,8 +11,9 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
  * past the end has no rows. `rows` selects all rows of the list, in any order. They have an `id`.
  * `answer` selects what is returned from `pagina`, which contains the rows of the page.
  *
- * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both the page and
- * the count. Without one, it reads from the newest row on and stops after five.
+ * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
+ * the page and the count. Without one, it reads the page by the index on `id`, from the newest row
+ * on, and counts apart.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,

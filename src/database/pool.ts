@@ -9,15 +9,15 @@ import { CONNECT_TIMEOUT, type Driver, type Host, openDriver, type Query } from 
 import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
 
 /**
- * How long a statement may wait for a connection, in milliseconds. This is long enough for at least one
- * attempt to open a connection.
+ * How long a statement may wait for a connection, in milliseconds. This is long enough for at least
+ * one attempt to open a connection.
  */
 const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * If the host has answered within this time, in milliseconds, a refused connection means that it is full, and
- * not that it is down.
+ * A host that refuses a connection within this time after its last answer, in milliseconds, is full
+ * and not down.
  */
 const SERVING = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -28,21 +28,21 @@ const READ_ONLY = '25006'
 
 /** PostgreSQL's settings for the connections of the pool. */
 const SETTINGS = {
-  // In milliseconds. It is less than the time after which the pool gives a statement up.
+  // In milliseconds. It is less than ANSWER_TIMEOUT, so that the server gives a statement up first.
   statement_timeout: 4000,
-  // The server probes a client that has been silent for this long, in seconds. If the client does not
-  // answer, the server ends the session.
+  // The server probes a client that has been silent for this long, in seconds. If the client does
+  // not answer, the server ends the session.
   tcp_keepalives_idle: 60,
-  // A function in sql/transactions locks rows first and reads afterwards. At this isolation level its
-  // reads see what other transactions committed while it waited for its locks.
+  // A function in sql/transactions locks rows first and reads afterwards. At this isolation level
+  // its reads see what other transactions committed while it waited for its locks.
   default_transaction_isolation: 'read committed',
   // PostgreSQL's planner assumes that reading a page at random costs this many times as much as
   // reading the next page in sequence. The default of 4 is for hard disks. With this default,
   // PostgreSQL finds one row of a table with 200 rows by reading them all, also for each foreign
   // key that it checks.
   random_page_cost: 1.1,
-  // Each connection plans a statement once, whatever the parameters are. Otherwise PostgreSQL would plan each
-  // statement with an array anew at each call, which can take longer than the statement.
+  // Each connection plans a statement once, whatever the parameters are. Otherwise PostgreSQL would
+  // plan each statement with an array anew at each call, which can take longer than the statement.
   plan_cache_mode: 'force_generic_plan',
 } as const
 
@@ -50,19 +50,20 @@ const SETTINGS = {
 export type Pool = ReturnType<typeof openPool>
 
 /**
- * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a queue
- * of statements in front of it.
+ * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a
+ * queue of statements in front of it.
  *
- * For SEND_TIMEOUT from the arrival of a statement, the pool tries to open a connection for it. Once the
- * statement is sent, the pool waits for its answer for at most ANSWER_TIMEOUT, and never sends it again.
- * If the statement rejects with StatementNotSent or the Failure `busy`, the server has never received it.
- * If it rejects with a PostgresError that the server itself has sent, the server has refused it. After
- * any other error, which includes a PostgresError from a pooler (see mayHaveHappened), the server may
- * have executed it.
+ * A statement waits for a connection for at most SEND_TIMEOUT. Once it is sent, the pool waits for
+ * its answer for at most ANSWER_TIMEOUT, and never sends it again. If the statement rejects with
+ * StatementNotSent or the Failure `busy`, the server has never received it. If it rejects with a
+ * PostgresError that the server itself has sent, the server has refused it. After any other error,
+ * which includes a PostgresError from a pooler (see mayHaveHappened), the server may have executed
+ * it.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
  * statement has been answered. If a statement has no answer in time, the network or the server is
- * silent, because the server has a shorter time limit. Then all connections of its instance are reset.
+ * silent, because the server has a shorter time limit. Then all connections of its instance are
+ * reset.
  */
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
@@ -83,20 +84,20 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   function open() {
     return openDriver(config, hosts[0] as Host, {
       max,
-      // At most one statement is in flight on a connection. Otherwise a statement could wait behind one
-      // that waits for a lock, while other connections are free.
+      // At most one statement is in flight on a connection. Otherwise a statement could wait behind
+      // one that waits for a lock, while other connections are free.
       max_pipeline: 0,
       target_session_attrs: 'primary',
-      // PgBouncer refuses the settings, and in transaction mode it may not support prepared statements.
-      // One variable turns off both.
+      // PgBouncer refuses the settings, and in transaction mode it may not support prepared
+      // statements. One variable turns off both.
       ...(config.DATABASE_PREPARE === 'true' && { connection: SETTINGS }),
     })
   }
 
   /**
-   * Returns the pool for the statements of a user, or of nobody. Together the statements of a user get at
-   * most half of the connections, but at least one. Further ones wait. If too many of them wait already,
-   * a statement rejects with the Failure `busy`.
+   * Returns the pool for the statements of a user, or of nobody. Together the statements of a user
+   * get at most half of the connections, but at least one. Further ones wait. If too many of them
+   * wait already, a statement rejects with the Failure `busy`.
    */
   function forUser(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
@@ -116,7 +117,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     })
   }
 
-  /** Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`. */
+  /**
+   * Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`.
+   */
   async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
       const rows = await trySend(query)
@@ -174,7 +177,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     replace(used)
   }
 
-  /** Lets a new driver take the place of `used`, which ends when its statements have been answered. */
+  /**
+   * Lets a new driver take the place of `used`, which ends when its statements have been answered.
+   */
   function replace(used: Driver) {
     if (used !== driver || isEnded) return
     driver = open()

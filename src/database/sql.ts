@@ -11,8 +11,8 @@ const ANSWER_TIMEOUT = 4500
 export type Value = string | number | boolean | null | Parameter | Promise<unknown>
 
 /**
- * The tag of the template literals for statements. A statement is sent once, when it is awaited for the
- * first time. `Rows` is the type of the array of rows.
+ * The tag of the template literals for statements. A statement is sent once, when it is awaited for
+ * the first time. `Rows` is the type of the array of rows.
  */
 export interface Sql {
   <Rows extends readonly object[] = Record<string, unknown>[]>(
@@ -28,7 +28,10 @@ export class DatabaseTimeout extends Error {
   override message = 'the database has not answered in time'
 }
 
-/** Returns what `answer` resolves to. After `timeout` milliseconds it rejects with the error of `late`. */
+/**
+ * Returns what `answer` resolves to. After `timeout` milliseconds it rejects with the error of
+ * `late`.
+ */
 export async function inTime<T>(
   answer: Promise<T>,
   timeout = ANSWER_TIMEOUT,
@@ -49,9 +52,9 @@ export class StatementNotSent extends Error {
 }
 
 /**
- * Returns whether the server may have executed a write that has failed with `error`. PgBouncer sends an
- * error of class 08 when it loses its connection to the server. The server may have executed the write
- * before that.
+ * Returns whether the server may have executed a write that has failed with `error`. PgBouncer
+ * sends an error of class 08 when it loses its connection to the server. The server may have
+ * executed the write before that.
  */
 export function mayHaveHappened(error: unknown) {
   if (error instanceof Failure || error instanceof StatementNotSent) return false

@@ -64,8 +64,8 @@ async function start() {
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(orStartAnew)
   await checkPort().catch(withHint(PORT_HINT))
-  // The addresses of images are stored in the database, so the image host must have the same port at
-  // every start.
+  // The addresses of images are stored in the database, so the image host must have the same port
+  // at every start.
   const images = await startImageHost({ dir, port: PORT + 1 }).catch(withHint(PORT_HINT))
   closing.push(images.close)
 

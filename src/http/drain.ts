@@ -17,18 +17,18 @@ const IDLE_GRACE = 2000
  * The method of `net.Server`, the base class of `http.Server`, that makes the server stop accepting
  * connections and keeps those that are open.
  *
- * The `close` of `http.Server` also closes the idle connections at once. A request that is already on
- * its way on such a connection is then lost (https://github.com/nodejs/node/issues/60617). If the
- * service went on accepting connections during IDLE_GRACE, proxies would open new ones to a process that
- * is about to end.
+ * The `close` of `http.Server` also closes the idle connections at once. A request that is already
+ * on its way on such a connection is then lost (https://github.com/nodejs/node/issues/60617). If
+ * the service went on accepting connections during IDLE_GRACE, proxies would open new ones to a
+ * process that is about to end.
  */
 const stopAccepting = net.Server.prototype.close
 
 /**
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
- * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections that
- * are still idle, and waits for the requests in flight.
+ * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections
+ * that are still idle, and waits for the requests in flight.
  */
 export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)

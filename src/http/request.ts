@@ -1,7 +1,10 @@
 import type { Failure } from './answers/failures.js'
 
 declare module 'fastify' {
-  /** The fields of a request that files of http/ read. access/guard.ts declares two more. */
+  /**
+   * Fields that files of http/ read. access/refusal.ts sets `refusal`, and access/guard.ts
+   * `userId`.
+   */
   interface FastifyRequest {
     /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string

@@ -29,8 +29,8 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module and returns it. Throws the Failure `conflict` if the name is taken, and `forbidden` if one of
- * the four rules (README.md) refuses the write.
+ * Adds a module and returns it. Throws the Failure `conflict` if the name is taken, and `forbidden`
+ * if one of the four rules (README.md) refuses the write.
  */
 export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Promise<Modulo> {
   const call = sql`insert_modulo(${sql.json(sentModulo(nombre))}, ${sql.json(caller)})`
@@ -38,7 +38,10 @@ export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Pr
   return data
 }
 
-/** Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo throws. */
+/**
+ * Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo
+ * throws.
+ */
 export async function updateModulo(
   sql: Sql,
   caller: Caller,

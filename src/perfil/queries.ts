@@ -29,7 +29,8 @@ export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
 
 /**
  * Adds a profile and returns it. An administrator's profile gets one permission record for each
- * module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md) refuses the write.
+ * module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md)
+ * refuses the write.
  */
 export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo): Promise<Perfil> {
   const call = sql`insert_perfil(${sql.json(perfil)}, ${sql.json(caller)})`
@@ -38,8 +39,8 @@ export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo
 }
 
 /**
- * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the id
- * is unknown. If the flag changes, the permission records are replaced in the same transaction
+ * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the
+ * id is unknown. If the flag changes, the permission records are replaced in the same transaction
  * (contract, section 3). Throws what insertPerfil throws.
  */
 export async function updatePerfil(

@@ -10,8 +10,8 @@ import type { PermisosAccion } from './schemas.js'
 const MAX_BYTES = 32 * 1024 * 1024
 
 /**
- * Finds the permission map of a profile (contract, section 4.6), which is empty if the profile is unknown.
- * `version` is null then. `body` is the body of the answer, as JSON.
+ * Finds the permission map of a profile (contract, section 4.6), which is empty if the profile is
+ * unknown. `version` is null then. `body` is the body of the answer, as JSON.
  */
 export async function findMapa(sql: Sql, idPerfil: number) {
   const rows = await sql<(PermisosAccion & { version: string })[]>`
@@ -39,8 +39,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
 }
 
 /**
- * Returns a function that finds the permission map of the caller's own profile. It returns the cached map
- * of the version in the session, and reads the map if there is none.
+ * Returns a function that finds the permission map of the caller's own profile. It returns the
+ * cached map of the version in the session, and reads the map if there is none.
  *
  * Every client loads this map after every login and every restored session, so the body of each
  * answer is cached. The version is stored in the profile's row, and triggers change it at
@@ -48,9 +48,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * Requests that need the same version share one read. Reads of own maps are in no user's share of the
- * connections, so otherwise one user could take every connection while the map keeps changing. Maps of old
- * versions are not requested any more, so they are the first to be removed when the cache is full.
+ * Requests that need the same version share one read. These reads are in no user's share of the
+ * connections. Without sharing, one user whose map keeps changing could take every connection.
  */
 export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({

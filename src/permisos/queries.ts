@@ -9,8 +9,8 @@ import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './sche
  * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
  *
  * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
- * (sql/migrations/0004_versiones.sql). The ids of the page come from the index alone, which is read up to
- * the page. Only the records of the page are joined.
+ * (sql/migrations/0004_versiones.sql). PostgreSQL reads the ids from the index of the primary key,
+ * from its start to the end of the page. Only the records of the page are joined.
  */
 export async function listPermisos(sql: Sql, page = 1) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
@@ -45,8 +45,8 @@ export async function listPermisos(sql: Sql, page = 1) {
 }
 
 /**
- * Finds the permission records of a profile, by ascending id, and their version, which is null if the
- * profile is unknown.
+ * Finds the permission records of a profile, by ascending id, and their version, which is null if
+ * the profile is unknown.
  */
 export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
   const rows = await sql<(Permiso & { version: string })[]>`
@@ -104,19 +104,22 @@ export async function updatePermiso(
   return data
 }
 
-/** Removes a permission record. Throws the Failure `forbidden` if one of the four rules refuses the write. */
+/**
+ * Removes a permission record. Throws the Failure `forbidden` if one of the four rules refuses the
+ * write.
+ */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
   await write(sql, sql`delete_permiso(${id}, ${sql.json(caller)})`)
 }
 
 /**
  * Replaces all permission records of a profile in one transaction, if the records have one of the
- * `versiones`. With null they may have any version. Returns the version of the new records, which is
- * null if the profile is unknown.
+ * `versiones`. With null they may have any version. Returns the version of the new records, which
+ * is null if the profile is unknown.
  *
- * The entries name no module twice. Throws the Failure `conflict` if a module is unknown, or if the profile is
- * unknown and there are entries. Throws `forbidden` if one of the four rules refuses the write, and `changed` if the records have
- * another version.
+ * The entries name no module twice. Throws the Failure `conflict` if a module is unknown, or if the
+ * profile is unknown and there are entries. Throws `forbidden` if one of the four rules refuses the
+ * write, and `changed` if the records have another version.
  */
 export async function replacePermisos(
   sql: Sql,

@@ -28,14 +28,14 @@ type Uploader = typeof import('cloudinary').v2.uploader
 
 /** Returns the image host, a Cloudinary account (contract, sections 4.16 and 4.17). */
 export function imageHost({ CLOUDINARY_URL: account }: Config) {
-  // The SDK chooses between http and https by CLOUDINARY_URL in the environment and ignores `upload_prefix`.
-  // The agent overrides this choice, so the agent is chosen here.
+  // The SDK takes http or https from CLOUDINARY_URL in the environment, and not from
+  // `upload_prefix`. An agent of the right kind overrides it.
   const isPlainHttp = account.upload_prefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
   /**
-   * Calls the SDK. Throws an error that can be logged if the call fails or exceeds TIMEOUT. The SDK's own
-   * time limit does not suffice, because it starts again with every byte.
+   * Calls the SDK. Throws an error that can be logged if the call fails or exceeds TIMEOUT. The
+   * SDK's own time limit does not suffice, because it starts again with every byte.
    */
   async function call<T>(request: (uploader: Uploader, options: object) => Promise<T>) {
     // Most processes never need the SDK, so it is loaded at the first call.
@@ -61,7 +61,9 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
     }
   }
 
-  /** Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT. */
+  /**
+   * Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT.
+   */
   async function upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada> {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
     // to the upload never arrives.
@@ -82,9 +84,9 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
   }
 
   /**
-   * Uploads the image in a data URI, if there is one, and then calls `writeUsuario`, which writes the user
-   * with that image. Returns what `writeUsuario` returns. Throws the Failure `upload`, and what
-   * `writeUsuario` throws.
+   * Uploads the image in a data URI, if there is one, and then calls `writeUsuario`, which writes
+   * the user with that image. Returns what `writeUsuario` returns. Throws the Failure `upload`, and
+   * what `writeUsuario` throws.
    *
    * The image is removed again if `writeUsuario` has failed without writing the user, or if it
    * returns undefined because there is no such user.

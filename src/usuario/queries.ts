@@ -48,14 +48,16 @@ function isNamed(sql: Sql, search: string) {
   return sql`(${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})`
 }
 
-/** A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing. */
+/**
+ * A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing.
+ */
 interface UsuarioHallado extends UsuarioVisto {
   needs: Needs | null
 }
 
 /**
- * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, with which
- * the user's profile is compared. It is null for a caller who may see all users.
+ * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, with
+ * which the user's profile is compared. It is null for a caller who may see all users.
  */
 export async function findUsuario(sql: Sql, id: number, limite: number | null) {
   const [usuario] = await sql<UsuarioHallado[]>`
@@ -74,8 +76,9 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
 type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
- * Adds a user and returns it. Throws the Failure `conflict` if the email or the name is taken, or if the
- * profile is unknown. Throws `forbidden` if one of the four rules (README.md) refuses the write.
+ * Adds a user and returns it. Throws the Failure `conflict` if the email or the name is taken, or
+ * if the profile is unknown. Throws `forbidden` if one of the four rules (README.md) refuses the
+ * write.
  */
 export async function insertUsuario(
   sql: Sql,
@@ -98,9 +101,9 @@ interface UsuarioEscrito {
  * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
  * and a deactivation end all sessions of the user.
  *
- * Returns the user, and the name of the hosted image that a new image replaces. If the id is unknown,
- * returns undefined, which tells `store` in imagen.ts to remove the uploaded image. Throws what insertUsuario
- * throws.
+ * Returns the user, and the name of the hosted image that a new image replaces. If the id is
+ * unknown, returns undefined, which tells `store` in imagen.ts to remove the uploaded image. Throws
+ * what insertUsuario throws.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -114,8 +117,8 @@ export async function updateUsuario(
 }
 
 /**
- * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure `forbidden` if one
- * of the four rules refuses the write.
+ * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure
+ * `forbidden` if one of the four rules refuses the write.
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promise<string | null> {
   const call = sql`delete_usuario(${id}, ${sql.json(caller)})`
@@ -125,8 +128,8 @@ export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promi
 
 /**
  * Throws the Failures that insertUsuario (`id` null) or updateUsuario would throw now because of
- * the caller or the profiles. It is called before a hash or an upload, so that neither is done for a
- * write that would be refused. The write itself decides again.
+ * the caller or the profiles. It is called before a hash or an upload, so that neither is done for
+ * a write that would be refused. The write itself decides again.
  */
 export async function checkUsuarioWrite(
   sql: Sql,

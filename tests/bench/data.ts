@@ -8,8 +8,8 @@ export const PASSWORD = 'clave de medidas'
 export const MODULOS = 200
 export const PERFILES = 1000
 /**
- * The number of administrators. tests/faults/overload.test.ts distributes its writes and lists among them,
- * because the statements of one user wait for each other.
+ * The number of administrators. tests/faults/overload.test.ts distributes its writes and lists
+ * among them, because the statements of one user wait for each other.
  */
 export const ADMINISTRADORES = 200
 

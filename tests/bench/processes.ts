@@ -14,7 +14,9 @@ export const SERVERS = {
   plain: here('./references/plain.js'),
 }
 
-/** A module for `--import` that makes the service look up each session in a statement of its own. */
+/**
+ * A module for `--import` that makes the service look up each session in a statement of its own.
+ */
 export const LOOKUP_ALONE = new URL('./references/lookup-alone.js', import.meta.url).href
 /** The compiled module that LOOKUP_ALONE replaces. */
 export const LOOKUP = new URL('../../dist/database/batch.js', import.meta.url).href

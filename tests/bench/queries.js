@@ -1,9 +1,10 @@
 // @ts-nocheck: the types would come from the compiled service, which may not exist yet.
 //
 // A process that does nothing but query: `queries.js service` through the service's pool,
-// `queries.js driver` through an instance of postgres.js. Neither of them sends a query on a connection that still waits for an answer. Each message that the
-// process receives is a number of seconds. The process queries for that time, and then sends a
-// message with the number of answered queries and the processor time that they took, in seconds.
+// `queries.js driver` through an instance of postgres.js. Neither of them sends a query on a
+// connection that still waits for an answer. Each message that the process receives is a number of
+// seconds. The process queries for that time, and then sends a message with the number of answered
+// queries and the processor time that they took, in seconds.
 import postgres from 'postgres'
 
 const importCompiled = (path) => import(new URL(`../../dist/${path}`, import.meta.url).href)

@@ -31,7 +31,9 @@ export interface Endpoint {
    * a plain way that checks these rules.
    */
   hasRules?: boolean
-  /** The bounds for the ratios of service to plain way: requests/s at least, processor time at most. */
+  /**
+   * The bounds for the ratios of service to plain way: requests/s at least, processor time at most.
+   */
   target: { perSecond: number; cpu: number }
 }
 

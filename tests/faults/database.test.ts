@@ -34,8 +34,8 @@ beforeAll(async () => {
   proxy = await startDatabaseProxy(new URL(database.url))
   closeAtEnd(proxy.stop)
   images = await startImageHost()
-  // The service's user is not a superuser here (in compose.yaml it is). PostgreSQL reserves connections for
-  // superusers, so this test gets one even if the service has none left.
+  // The service's user is not a superuser here (in compose.yaml it is). PostgreSQL reserves
+  // connections for superusers, so this test gets one even if the service has none left.
   const server = connectTo(database.url)
   await server`create role llavero login password 'clave-de-base'`
   await server`create database llavero owner llavero`
@@ -47,7 +47,8 @@ beforeAll(async () => {
   })
   const schema = connectTo(urlFor('llavero', 'clave-de-base'))
   await addUsers(schema, USERS)
-  // One after the other: comparing all passwords at once could take longer than the limit of a call.
+  // One after the other: comparing all passwords at once could take longer than the limit of a
+  // call.
   tokens = []
   for (let user = 1; user <= USERS; user += 1) tokens.push(await loginAs(service, user))
   await sql`
@@ -92,8 +93,8 @@ const isBusy = ({ answer: { status, body } }: Result) => isDeepStrictEqual({ sta
 
 /**
  * Expects that each call was answered in time, with a success or with the endpoint's answer
- * `unexpected` (endpoints.ts). With `mayBeBusy`, because all connections may be occupied by statements that
- * get no answer, the service may also be busy.
+ * `unexpected` (endpoints.ts). With `mayBeBusy`, because all connections may be occupied by
+ * statements that get no answer, the service may also be busy.
  */
 function expectContract(results: Result[], mayBeBusy = false) {
   const failed = results.filter((result) => !isDone(result) && !(mayBeBusy && isBusy(result)))

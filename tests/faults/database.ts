@@ -62,7 +62,9 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
   }
 }
 
-/** Freezes a server's processes, first the postmaster so that it forks no more; returns their ids. */
+/**
+ * Freezes a server's processes, first the postmaster so that it forks no more; returns their ids.
+ */
 function freezeAll(postmaster: number) {
   process.kill(postmaster, 'SIGSTOP')
   const children = readdirSync('/proc')

@@ -93,7 +93,9 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
 /** How docs/operating.md reads the log of the replicas. */
 const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
-/** Sends the requests that the questions of docs/operating.md are about. Returns the id of carlos. */
+/**
+ * Sends the requests that the questions of docs/operating.md are about. Returns the id of carlos.
+ */
 async function sendAuditedRequests({ call }: Service): Promise<number> {
   async function login(strNombreUsuario: string, strPwd: string) {
     const body = { strNombreUsuario, strPwd, captchaToken: 'x' }
@@ -189,8 +191,8 @@ it.skipIf(!installed('jq'))(
 
     const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
     onTestFinished(() => rm(cwd, { recursive: true }))
-    // Half of the lines are in the folder `audit/`, as those of containers that were removed. One of
-    // these lines is also in the log.
+    // Half of the lines are in the folder `audit/`, as those of containers that were removed. One
+    // of these lines is also in the log.
     const lines = service.readLog().split('\n')
     const half = Math.floor(lines.length / 2)
     await mkdir(join(cwd, 'audit'))

@@ -19,7 +19,8 @@ const CALLS = 20
 let service: Awaited<ReturnType<typeof start>>
 let token: string
 /**
- * A token of a different user for each call, because one user's statements and passwords wait for each other.
+ * A token of a different user for each call, because one user's statements and passwords wait for
+ * each other.
  */
 let tokens: string[]
 

@@ -122,7 +122,10 @@ async function readEstados(): Promise<Estado[]> {
   return rows.map(({ administrador, permisos }) => [administrador, permisos])
 }
 
-/** Returns for each profile how many writes have a row in the audit about it, and about its permissions. */
+/**
+ * Returns for each profile how many writes have a row in the audit about it, and about its
+ * permissions.
+ */
 async function countAudited(): Promise<[perfil: number, permisos: number][]> {
   const rows = await sql<{ perfil: number; permisos: number }[]>`
     select count(*) filter (where entidad = 'perfil' and accion = 'update')::integer as perfil,

@@ -22,8 +22,8 @@ const REFUSED = { ...BUSY, retryAfter: '5' }
 
 const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
 /**
- * Returns the headers of a user. Each image is sent by a different user, because the service refuses the
- * bodies of one user beyond 32 MiB.
+ * Returns the headers of a user. Each image is sent by a different user, because the service
+ * refuses the bodies of one user beyond 32 MiB.
  */
 const sessionOf = (id: number) => authorization({ id, idPerfil: 1, nombre: 'raiz' })
 

@@ -23,7 +23,9 @@ async function ask({ address }: Service, path: string) {
   return response.status
 }
 
-/** Sends requests without a session from CLIENTS clients; returns the time of the slowest one in ms. */
+/**
+ * Sends requests without a session from CLIENTS clients; returns the time of the slowest one in ms.
+ */
 async function flood(service: Service, requests: number) {
   let left = requests
   let slowest = 0

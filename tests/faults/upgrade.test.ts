@@ -98,8 +98,8 @@ async function makeRelease(version: string) {
 
 /**
  * Sends requests of every kind to a replica; returns how many were answered, without those of
- * `logInAndOut`. Throws when one fails. `name` has to be unique, because the created rows get it as their
- * name.
+ * `logInAndOut`. Throws when one fails. `name` has to be unique, because the created rows get it as
+ * their name.
  */
 async function useEverything(service: Service, name: string) {
   const token = await service.login()
@@ -138,8 +138,8 @@ async function useEverything(service: Service, name: string) {
 }
 
 /**
- * Returns what the audit has of one round of useEverything, without the logins. Release 0.2.0 calls an
- * earlier replace_permisos, so a new matrix is recorded by the triggers, as an insert.
+ * Returns what the audit has of one round of useEverything, without the logins. Release 0.2.0 calls
+ * an earlier replace_permisos, so a new matrix is recorded by the triggers, as an insert.
  */
 const auditOf = (matrix: 'insert' | 'update') =>
   [

@@ -23,7 +23,8 @@ const ROWS = `
 
 /**
  * A trigger inserts a note for every change of a row. The id of the last note shows whether rows
- * have changed, because a rollback removes notes as well. Rows that requests insert get ids from 100 on.
+ * have changed, because a rollback removes notes as well. Rows that requests insert get ids from
+ * 100 on.
  */
 const SETUP = `
   create schema prueba;
@@ -63,7 +64,8 @@ const SETUP = `
 
 /**
  * Inserts the rows. The administrator, who exists already, becomes the user in the document's
- * example of a login. `restore` restores all rows; `changes` returns a number that every change raises.
+ * example of a login. `restore` restores all rows; `changes` returns a number that every change
+ * raises.
  */
 export async function fillWorld({ pool, passwords, config }: Awaited<ReturnType<typeof testApp>>) {
   await pool`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`

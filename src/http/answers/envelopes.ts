@@ -1,11 +1,15 @@
 import { type SchemaOptions, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
-/** Returns the schema of an object that the OpenAPI document defines once, under the name `title`. */
+/**
+ * Returns the schema of an object that the OpenAPI document defines once, under the name `title`.
+ */
 export function Named<T extends TProperties>(title: string, description: string, properties: T) {
   return Type.Object(properties, { title, description })
 }
 
-/** Returns the schema of a field of an answer that may be null. `type` is its JSON type otherwise. */
+/**
+ * Returns the schema of a field of an answer that may be null. `type` is its JSON type otherwise.
+ */
 export const Nullable = <T>(type: string, options: SchemaOptions) =>
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options })
 

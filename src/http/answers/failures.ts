@@ -1,8 +1,9 @@
 import type { FastifyError, FastifyInstance } from 'fastify'
 
 /**
- * The answer to a kind of failure. A Failure without a text of its own is answered with the first of
- * `texts`. The OpenAPI document lists all of them. Without `texts`, each Failure has a text of its own.
+ * The answer to a kind of failure. A Failure without a text of its own is answered with the first
+ * of `texts`. The OpenAPI document lists all of them. Without `texts`, each Failure has a text of
+ * its own.
  */
 export interface FailureAnswer {
   status: number
@@ -22,9 +23,9 @@ export function successFailure(status: number, ...texts: string[]): FailureAnswe
 }
 
 /**
- * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is input
- * for which the route or the field has a text of its own. `malformed` has the constraint's text, which names
- * the field.
+ * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is
+ * input for which the route or the field has a text of its own. `malformed` has the constraint's
+ * text, which names the field.
  */
 export const USUAL = {
   invalid: statusFailure(400),
@@ -52,8 +53,8 @@ export type FailureAnswers = Partial<Record<FailureCode, FailureAnswer>>
 
 /**
  * The reason why a request fails: its kind, a text in Spanish for the client, and the cause for the
- * log. The code that throws a Failure decides neither the status nor the body of the answer: the route
- * declares both in `config.failures`.
+ * log. The code that throws a Failure decides neither the status nor the body of the answer: the
+ * route declares both in `config.failures`.
  */
 export class Failure extends Error {
   constructor(
@@ -98,8 +99,8 @@ export function answerFailures(app: FastifyInstance) {
 
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
-    // Fastify would serialize an object by the schema that the route has for this status. For a failure
-    // with status 200 that is the schema of the success.
+    // Fastify would serialize an object by the schema that the route has for this status. For a
+    // failure with status 200 that is the schema of the success.
     const json = JSON.stringify({ ...head, message: failure.message || texts[0] })
     return reply.code(status).type(JSON_TYPE).send(json)
   })

@@ -2,8 +2,8 @@ import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * The headers of every answer. They keep browsers from storing the answer, from showing it as a page,
- * and from requesting it without TLS. A route may replace some of them (see docs.ts).
+ * The headers of every answer. They keep browsers from storing the answer, from showing it as a
+ * page, and from requesting it without TLS. A route may replace some of them (see docs.ts).
  */
 export const API_HEADERS = {
   'cache-control': 'no-store',

@@ -18,15 +18,16 @@ const STATUS_BY_CODE: Record<string, number> = {
 const LINGER = 1000
 
 /**
- * A connection of Node's HTTP server. `_httpMessage`, which Node does not document, is the response that is
- * being written. Without it, each request would need a listener.
+ * A connection of Node's HTTP server. `_httpMessage`, which Node does not document, is the response
+ * that is being written. Without it, each request would need a listener.
  */
 type Connection = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
- * section 7). Logs one line and closes the connection. Used as Fastify's option `clientErrorHandler`.
+ * section 7). Logs one line and closes the connection. Used as Fastify's option
+ * `clientErrorHandler`.
  */
 export function refuseConnection(
   app: FastifyInstance,
@@ -38,8 +39,9 @@ export function refuseConnection(
 
   const response = connection._httpMessage
   if (response?.req.complete) {
-    // This response belongs to an earlier, complete request on the same connection. The client would
-    // mistake the refusal for that response, so the refusal waits until the response has been sent.
+    // This response belongs to an earlier, complete request on the same connection. The client
+    // would mistake the refusal for that response, so the refusal waits until the response has been
+    // sent.
     connection.pause()
     response.once('close', () => refuseConnection(app, error, connection))
     return
@@ -74,10 +76,10 @@ export function refuseConnection(
 }
 
 /**
- * Refuses a request for an unknown path, or for one that cannot be decoded, before its body is read.
- * Lets Fastify answer two kinds of request that Node itself would refuse with an empty answer: an
- * HTTP/1.1 request without a `Host` header fails with the Failure `unreadable`, and a request with an
- * unknown `Expect` header is answered as if it did not have the header.
+ * Answers requests that Node or Fastify would refuse with an answer of its own:
+ * - The Failure `unreadable` refuses a path that cannot be decoded, and HTTP/1.1 without `Host`.
+ * - The Failure `notFound` refuses an unknown path before the body is read.
+ * - An unknown `Expect` header has no effect.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

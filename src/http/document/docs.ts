@@ -32,8 +32,8 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * The script that starts Swagger UI with the document. The base layout has no input in which a user
- * could open another document. Without a validator, the document is sent to nobody.
+ * The script that starts Swagger UI with the document. BaseLayout has no field to open another
+ * document. `validatorUrl: null` keeps Swagger UI from sending the document to a validator.
  */
 const INITIALIZER = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
@@ -45,15 +45,17 @@ const INITIALIZER = `SwaggerUIBundle({
 })
 `
 
-/** Lets the page load only the service's own files, and the styles and icons that Swagger UI embeds. */
+/**
+ * Lets the page load only the service's own files, and the styles and icons that Swagger UI embeds.
+ */
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
 /** Lets a browser store the files of Swagger UI for an hour. */
 const FOR_AN_HOUR = 'public, max-age=3600'
 
 /**
- * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The document
- * contains the routes with an `operationId` that are registered after this plugin.
+ * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The
+ * document contains the routes with an `operationId` that are registered after this plugin.
  */
 export async function serveDocs(app: FastifyInstance, about: About) {
   await collectRoutes(app, about)

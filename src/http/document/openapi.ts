@@ -18,8 +18,8 @@ export interface About {
 }
 
 /**
- * Collects the routes with an `operationId` that are registered after this call. When the application
- * is ready, documentOf returns the OpenAPI document of these routes.
+ * Collects the routes with an `operationId` that are registered after this call. When the
+ * application is ready, documentOf returns the OpenAPI document of these routes.
  */
 export async function collectRoutes(app: FastifyInstance, { description, tags }: About) {
   await app.register(swagger, {
@@ -52,7 +52,9 @@ export async function collectRoutes(app: FastifyInstance, { description, tags }:
   })
 }
 
-/** Returns the OpenAPI document as JSON. Each schema with a title is defined once, under that name. */
+/**
+ * Returns the OpenAPI document as JSON. Each schema with a title is defined once, under that name.
+ */
 export function documentOf(app: FastifyInstance): string {
   const schemas: Record<string, object> = {}
 
@@ -65,8 +67,8 @@ export function documentOf(app: FastifyInstance): string {
     return { $ref: `#/components/schemas/${title}` }
   }
 
-  // JSON.parse calls `define` for the parts of a value before the value itself. So the shared schemas
-  // contain references, too.
+  // JSON.parse calls `define` for the parts of a value before the value itself. So the shared
+  // schemas contain references, too.
   const document = JSON.parse(JSON.stringify(app.swagger()), define)
   document.components.schemas = schemas
   return JSON.stringify(document)
@@ -142,8 +144,8 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
 }
 
 /**
- * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or any
- * text if there are none.
+ * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or
+ * any text if there are none.
  */
 function failureSchema({ head }: FailureAnswer, texts: string[]): TSchema {
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
@@ -164,7 +166,8 @@ function failureSchema({ head }: FailureAnswer, texts: string[]): TSchema {
  */
 function failuresOf({ method, config = {} }: RouteOptions): FailureAnswer[] {
   const { unexpected, busy, unreadable, malformed, noJson, tooLarge, unsupported } = USUAL
-  // A client may send a body even if the route expects none. Such a body is read, and may be refused.
+  // A client may send a body even if the route expects none. Such a body is read, and may be
+  // refused.
   const ofBody = method === 'GET' ? {} : { noJson, tooLarge, unsupported }
   const declared = { unexpected, busy, unreadable, malformed, ...ofBody, ...config.failures }
   return Object.values(declared)

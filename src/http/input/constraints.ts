@@ -6,7 +6,9 @@ import * as texts from '../../texts.js'
  * the client gets the message of the first one that the value violates.
  */
 export interface Constraint {
-  /** The key under which a field can replace the constraint's message (see `Messages` in fields.ts). */
+  /**
+   * The key under which a field can replace the constraint's message (see `Messages` in fields.ts).
+   */
   readonly name: string
   /** The message for the client, with `%s` in the place of the field's name. */
   readonly message: string
@@ -117,10 +119,9 @@ export const isEmail: Constraint = {
 }
 
 /**
- * Returns `value` itself if it is a whole number. If `value` is a text that JavaScript's `Number`
- * converts to a whole number, returns that number. A blank text becomes 0. A number beyond the
- * range of a double becomes Infinity, which counts as a whole number. Returns NaN for every other
- * value, even for the word `Infinity`.
+ * Returns the whole number that `value` is, or that its text means to JavaScript. Returns NaN for
+ * anything else. A blank text means 0. A number too large for a double becomes Infinity, but the
+ * word `Infinity` is NaN.
  */
 function wholeNumber(value: unknown) {
   if (typeof value === 'string' && value.includes('Infinity')) return NaN

@@ -20,7 +20,9 @@ export type Messages = Partial<Record<string, string>>
 interface FieldOptions<T> extends SchemaOptions {
   /** The texts that replace the constraints' own messages. */
   messages?: Messages
-  /** Returns what the handler gets for a valid value. By default the handler gets the value itself. */
+  /**
+   * Returns what the handler gets for a valid value. By default the handler gets the value itself.
+   */
   decode?(value: unknown): T
 }
 
@@ -28,12 +30,14 @@ interface Rules extends Pick<FieldOptions<unknown>, 'messages' | 'decode'> {
   constraints: readonly Constraint[]
 }
 
-/** The key of a field's rules. It is a symbol, so that they do not appear in the OpenAPI document. */
+/**
+ * The key of a field's rules. It is a symbol, so that they do not appear in the OpenAPI document.
+ */
 const RULES = Symbol('rules')
 
 /**
- * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by `constraints`,
- * in their order. The JSON Schema is for the OpenAPI document only.
+ * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by
+ * `constraints`, in their order. The JSON Schema is for the OpenAPI document only.
  */
 export function field<T>(
   constraints: readonly Constraint[],
@@ -57,8 +61,8 @@ function toId(value: unknown) {
 }
 
 /**
- * Returns the schema of an id: a whole number other than 0, or the text of one. Handlers get a number
- * that fits an integer column.
+ * Returns the schema of an id: a whole number other than 0, or the text of one. Handlers get a
+ * number that fits an integer column.
  */
 export const Id = (description: string, messages?: Messages) =>
   field([requiredAndNotEmpty, isId], {
@@ -97,8 +101,8 @@ export function Text(options: TextOptions = {}) {
 }
 
 /**
- * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has MAX_ID
- * pages, so handlers get MAX_ID for every greater number.
+ * The query parameter `page`: a whole number of at least 1 (contract, section 8). No list has
+ * MAX_ID pages, so handlers get MAX_ID for every greater number.
  */
 export const PageNumber = Type.Optional(
   field([requiredAndNotEmpty, isPage], {
@@ -109,8 +113,8 @@ export const PageNumber = Type.Optional(
 )
 
 /**
- * The query parameter `search`: a text that the rows must contain. Upper and lower case of ASCII and
- * Spanish letters are not distinguished.
+ * The query parameter `search`: a text that the rows must contain. Upper and lower case of ASCII
+ * and Spanish letters are not distinguished.
  */
 export const Search = Type.Optional(
   Text({ presence: requiredAndNotEmpty, description: 'Texto que contiene' }),

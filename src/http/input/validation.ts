@@ -4,12 +4,14 @@ import { Failure } from '../answers/failures.js'
 import { required } from './constraints.js'
 import { rulesOf } from './fields.js'
 
-/** The type of a feature's plugin. The schemas of its routes determine the types of its handlers. */
+/**
+ * The type of a feature's plugin. The schemas of its routes determine the types of its handlers.
+ */
 export type { FastifyPluginAsyncTypebox as RoutePlugin } from '@fastify/type-provider-typebox'
 
 /**
- * Checks and decodes requests by the schemas of their routes. The path parameters are checked before the
- * body is read.
+ * Checks and decodes requests by the schemas of their routes. The path parameters are checked
+ * before the body is read.
  */
 export function validateRequests(app: FastifyInstance) {
   app.addHook('preParsing', async (request) => {
@@ -25,9 +27,9 @@ export function validateRequests(app: FastifyInstance) {
 type Values = Record<string, unknown>
 
 /**
- * Returns the decoded fields of an object. A value that is not an object has none of them. Throws the
- * Failure of the first invalid field, in the order of the schema. Failures for which the contract
- * (section 7) has a text come before all others.
+ * Returns the decoded fields of an object. A value that is not an object has none of them. Throws
+ * the Failure of the first invalid field, in the order of the schema. Failures for which the
+ * contract (section 7) has a text come before all others.
  */
 function readObject({ properties }: TObject, value: unknown): Values {
   const sent: Values = Object(value)
@@ -47,8 +49,9 @@ function readObject({ properties }: TObject, value: unknown): Values {
 }
 
 /**
- * Returns the decoded value of a field, or undefined if the field is optional and missing. Throws the
- * Failure of the first constraint that the value violates, or of the first invalid entry of a list.
+ * Returns the decoded value of a field, or undefined if the field is optional and missing. Throws
+ * the Failure of the first constraint that the value violates, or of the first invalid entry of a
+ * list.
  */
 function readField(name: string, schema: TSchema, value: unknown) {
   const { constraints, messages = {}, decode } = rulesOf(schema)

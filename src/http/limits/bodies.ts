@@ -12,22 +12,25 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** The first bytes of a body, which are not counted, so that a login always fits. */
+/** The first bytes of a body, which are not counted. The body of a login has no more. */
 const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
-/** A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not JSON. */
+/**
+ * A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not
+ * JSON.
+ */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /**
- * Matches a text that may have more than 1,000 JSON values. It counts `,`, `[` and `{`: each value but the
- * outermost one follows one of them.
+ * Matches a text that may have more than 1,000 JSON values. It counts `,`, `[` and `{`: each value
+ * but the outermost one follows one of them.
  */
 const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
- * Makes the application parse JSON bodies and refuse all other content types. An empty body counts as
- * `null`. Four Failures may be thrown:
+ * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
+ * as `null`. Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and may have more than 1,000 values
@@ -96,10 +99,10 @@ function parseBody(body: Buffer) {
 }
 
 /**
- * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body is
- * read and discarded. Many clients read the answer only after they have sent everything. If the
- * connection were closed before that, such a client would see a reset connection instead of the answer.
- * A client that sends for longer than `requestTimeout` is disconnected by Node.
+ * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
+ * is read and discarded. Many clients read the answer only after they have sent everything. If the
+ * connection were closed before that, such a client would see a reset connection instead of the
+ * answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()

@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
 /**
- * Returns a function that sets how many bytes of a request's body are counted. It throws the Failure
- * `busy` if all bodies would have more than `maxBytes`, or those of the user more than half of that.
+ * Returns a function that sets how many bytes of a request's body are counted. It throws the
+ * Failure `busy` if all bodies would have more than `maxBytes`, or those of the user more than half
+ * of that.
  */
 export function bodyMemory(maxBytes: number) {
   const bytesByUser = new Map<number | undefined, number>()

@@ -4,16 +4,16 @@ import { Failure } from '../answers/failures.js'
 
 /** How many tasks of one user may wait. */
 const MAX_WAITING_TASKS = 64
-/** The number of users whose shares are kept. The least recently used one is dropped. */
+/** How many users have a queue. That of the user who was last active longest ago is dropped. */
 const USERS = 10_000
 
 /**
  * Returns a function that calls `task` for a user. At most `concurrency` tasks of one user are in
- * progress at a time. Further ones wait, in the order of the calls. If MAX_WAITING_TASKS tasks of the user
- * wait already, the function throws the Failure `busy`. Tasks of nobody have no limit.
+ * progress at a time. Further ones wait, in the order of the calls. If MAX_WAITING_TASKS tasks of
+ * the user wait already, the function throws the Failure `busy`. Tasks of nobody have no limit.
  *
- * A task may itself wait in a queue of all users, for example for a connection. No user has more than
- * `concurrency` tasks in that queue, so the users take turns.
+ * A task may itself wait in a queue of all users, for example for a connection. No user has more
+ * than `concurrency` tasks in that queue, so the users take turns.
  */
 export function shareFairly(concurrency: number) {
   const open = () => fastq.promise((task: () => Promise<unknown>) => task(), concurrency)

@@ -9,15 +9,17 @@ const MAX_LOOP_DELAY = 1000
 const REFUSAL_DELAY = 1000
 
 /**
- * Throws the Failure `busy` after REFUSAL_DELAY. Some clients repeat a refused request at once. Without
- * the delay they would keep the service busy with refusals.
+ * Throws the Failure `busy` after REFUSAL_DELAY. Some clients repeat a refused request at once.
+ * Without the delay they would keep the service busy with refusals.
  */
 async function refuse(): Promise<never> {
   await sleep(REFUSAL_DELAY)
   throw new Failure('busy')
 }
 
-/** Refuses requests with the Failure `busy` while the event loop lags by more than MAX_LOOP_DELAY. */
+/**
+ * Refuses requests with the Failure `busy` while the event loop lags by more than MAX_LOOP_DELAY.
+ */
 export async function limitLoad(app: FastifyInstance) {
   await app.register(underPressure, {
     maxEventLoopDelay: MAX_LOOP_DELAY,

@@ -11,13 +11,13 @@ const MAX_DELAY = 100
 const END_DEADLINE = 500
 
 /**
- * Returns the stream that writes log lines to the file descriptor `fd`. It never blocks the event loop
- * and never throws. While the reader of a pipe is slow, the lines wait in memory, up to MAX_WAITING_BYTES.
- * While nothing can be written, because the reader has closed the pipe or the disk is full, further lines
- * are dropped, and the lines that wait are tried again every MAX_DELAY.
+ * Returns the stream that writes log lines to the file descriptor `fd`. It never blocks the event
+ * loop and never throws. While the reader of a pipe is slow, the lines wait in memory, up to
+ * MAX_WAITING_BYTES. While nothing can be written, because the reader has closed the pipe or the
+ * disk is full, further lines are dropped, and the lines that wait are tried again every MAX_DELAY.
  *
- * Pass `process.stdout.fd` and not 1: reading `process.stdout` makes a pipe non-blocking. With a blocking
- * pipe the process could not end while nobody reads.
+ * Pass `process.stdout.fd` and not 1: reading `process.stdout` makes a pipe non-blocking. With a
+ * blocking pipe the process could not end while nobody reads.
  */
 export function openDestination(fd: number) {
   const file = new sonic.SonicBoom({

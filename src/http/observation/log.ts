@@ -5,8 +5,8 @@ import type { Config } from '../../config.js'
 export const AUDIT_LEVEL = 35
 
 /**
- * The control, format and line-separating characters that JSON.stringify does not escape. A terminal
- * that shows the log would interpret them, so they are percent-encoded.
+ * The control, format and line-separating characters that JSON.stringify does not escape. A
+ * terminal that shows the log would interpret them, so they are percent-encoded.
  */
 const UNESCAPED = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
@@ -21,9 +21,9 @@ export interface LogStream {
 }
 
 /**
- * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or query
- * strings of requests. An error is logged without the properties that may quote a request or a row,
- * like the `detail` of a database error.
+ * Returns the options of the logger. The lines are JSON. They never contain headers, bodies or
+ * query strings of requests. An error is logged without the properties that may quote a request or
+ * a row, like the `detail` of a database error.
  */
 export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
   return {
@@ -62,9 +62,9 @@ declare module 'fastify' {
 
 /**
  * Logs one line for each request when its answer is ready. The line has `aborted` if the client has
- * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a line
- * is the id in the header `x-request-id` of the answer. A refused request has the
- * level `audit` and the fields of its `refusal`.
+ * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a
+ * line is the id in the header `x-request-id` of the answer. A refused request has the level
+ * `audit` and the fields of its `refusal`.
  *
  * Fastify's hook `onResponse` does not run if the client disconnects.
  */

@@ -2,7 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from '../../version.js'
 
-/** A metric that the application adds. It is a counter if its name ends in `_total`, and else a gauge. */
+/**
+ * A metric that the application adds. It is a counter if its name ends in `_total`, and else a
+ * gauge.
+ */
 interface Metric {
   name: string
   help: string
@@ -17,16 +20,16 @@ interface Options {
 }
 
 /**
- * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU, handles,
- * event-loop delay), the requests by route and outcome, the statements of the database pool, and
- * `metrics`. The route needs no session.
+ * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU,
+ * handles, event-loop delay), the requests by route and outcome, the statements of the database
+ * pool, and `metrics`. The route needs no session.
  */
 export function addMetrics(app: FastifyInstance, { readQueries, metrics }: Options) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  // By convention only the name of a counter ends in `_total`, and these are gauges. No information is
-  // lost: `nodejs_active_handles`, for example, has one value for each type.
+  // By convention only the name of a counter ends in `_total`, and these are gauges. No information
+  // is lost: `nodejs_active_handles`, for example, has one value for each type.
   registry.removeSingleMetric('nodejs_active_handles_total')
   registry.removeSingleMetric('nodejs_active_requests_total')
   registry.removeSingleMetric('nodejs_active_resources_total')

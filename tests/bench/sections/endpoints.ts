@@ -154,9 +154,9 @@ async function measure(
 }
 
 /**
- * Takes one flag away from the caller of `first`, sends `first`, and throws unless both servers answer 403.
- * The written profile has this flag, or `first` grants it. No endpoint of WRITES needs the flag itself, so
- * the 403 comes from the rules.
+ * Takes one flag away from the caller of `first`, sends `first`, and throws unless both servers
+ * answer 403. The written profile has this flag, or `first` grants it. No endpoint of WRITES needs
+ * the flag itself, so the 403 comes from the rules.
  */
 async function checkRules(
   servers: Pair<Server>,
