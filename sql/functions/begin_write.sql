@@ -54,27 +54,22 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  perfiles := '{}';
-  if v_propio >= any(p_perfiles) then
-    perfiles := array(
-      select id from perfil
-      where id = any(p_perfiles) and id <= v_propio
-      order by id
-      for no key update
-    );
-  end if;
+  perfiles := array(
+    select id from perfil
+    where id = any(p_perfiles) and id <= v_propio
+    order by id
+    for no key update
+  );
   select "strNombrePerfil", "bitAdministrador" into v_perfil
   from perfil
   where id = v_propio
   for share;
-  if v_propio < any(p_perfiles) then
-    perfiles := perfiles || array(
-      select id from perfil
-      where id = any(p_perfiles) and id > v_propio
-      order by id
-      for no key update
-    );
-  end if;
+  perfiles := perfiles || array(
+    select id from perfil
+    where id = any(p_perfiles) and id > v_propio
+    order by id
+    for no key update
+  );
 
   perform set_config(
     'llavero.actor',
