@@ -158,6 +158,40 @@ describe('the audit of a write', () => {
     expect(setup).toMatchObject({ strNombreUsuario: 'ADMIN_*', nombre: ADMIN.strNombreUsuario })
   })
 
+  it('is not written to a temporary table that a role has put in the place of the audit', async () => {
+    await sql`create role intrusa`
+    const nombre = newName('INTRUSA ')
+    try {
+      await sql.begin(async (tx) => {
+        await tx`grant insert on modulo to intrusa`
+        await tx`set local role intrusa`
+        await tx`
+          create temporary table auditoria (
+            "idUsuario" integer,
+            "strNombreUsuario" text,
+            "idPerfil" integer,
+            "strNombrePerfil" text,
+            ip text,
+            "idPeticion" text,
+            accion text,
+            entidad text,
+            "idEntidad" integer,
+            nombre text,
+            antes jsonb,
+            despues jsonb
+          ) on commit drop
+        `
+        await tx`grant all on pg_temp.auditoria to public`
+        await tx`insert into modulo ("strNombreModulo") values (${nombre})`
+      })
+    } finally {
+      await sql`drop owned by intrusa`
+      await sql`drop role intrusa`
+    }
+    const rows = await sql`select accion from auditoria where nombre = ${nombre}`
+    expect(rows).toEqual([{ accion: 'insert' }])
+  })
+
   it('has a row for each login and logout that succeeds', async () => {
     await addUsuario(1)
     const nombre = `usuario${turn}`

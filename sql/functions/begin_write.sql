@@ -73,7 +73,7 @@ begin
 
   perform set_config(
     'llavero.actor',
-    jsonb_build_object(
+    json_build_object(
       'idUsuario', p_actor -> 'id',
       'strNombreUsuario', v_nombre,
       'idPerfil', v_propio,

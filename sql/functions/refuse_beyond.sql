@@ -6,10 +6,15 @@
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql strict
 as $$
+declare
+  v_id integer;
+  v_needs jsonb;
 begin
-  perform refuse(needs)
-  from unnest(p_perfiles) as id
-  cross join lateral lacking(id, p_limite) as needs
-  where needs is not null;
+  foreach v_id in array p_perfiles loop
+    v_needs := lacking(v_id, p_limite);
+    if v_needs is not null then
+      perform refuse(v_needs);
+    end if;
+  end loop;
 end
 $$;

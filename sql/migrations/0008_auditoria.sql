@@ -5,6 +5,10 @@
 select pg_advisory_xact_lock(7305511406);
 lock table perfil, permisos_perfil, modulo, usuario in share row exclusive mode;
 
+-- The functions below with `security definer` search in temporary tables last. Otherwise any user of
+-- the database could put one in the place of `auditoria`. New objects still go to the first schema.
+select set_config('search_path', current_setting('search_path') || ', pg_temp', true);
+
 -- The audit: one row for each change of a record, and for each login. Triggers write the rows in
 -- the transaction of the change, so changes by `psql` and by replicas of an older release have
 -- rows, too.
@@ -105,49 +109,6 @@ as $$
   limit 1
 $$;
 
--- Records the change of one user, profile or module. Takes the name of the table, and the row
--- before and after the change. A row that does not exist is null.
---
--- A change of the password alone has the action `password`. If only the version of the sessions is
--- raised, the action is `logout`.
-create function audit_record(p_entidad text, p_antes jsonb, p_despues jsonb) returns void
-language plpgsql
-as $$
-declare
-  v_record jsonb := coalesce(p_antes, p_despues);
-  v_antes jsonb := p_antes;
-  v_despues jsonb := p_despues;
-  v_accion text := case when p_antes is null then 'insert' else 'delete' end;
-begin
-  if p_antes is not null and p_despues is not null then
-    select
-      coalesce(jsonb_object_agg(key, v_antes -> key), '{}'),
-      coalesce(jsonb_object_agg(key, value), '{}')
-    into v_antes, v_despues
-    from jsonb_each(v_despues)
-    where value <> v_antes -> key;
-    v_accion := case
-      when v_despues ? 'strPwd' and v_despues - '{strPwd,versionSesion}'::text[] = '{}' then 'password'
-      when v_despues ? 'versionSesion' and v_despues - 'versionSesion' = '{}' then 'logout'
-      else 'update'
-    end;
-  end if;
-
-  perform audit(
-    v_accion,
-    p_entidad,
-    (v_record ->> 'id')::integer,
-    coalesce(
-      v_record ->> 'strNombreUsuario',
-      v_record ->> 'strNombrePerfil',
-      v_record ->> 'strNombreModulo'
-    ),
-    audited_fields(v_antes),
-    audited_fields(v_despues)
-  );
-end
-$$;
-
 -- Returns the fields of a record as the audit contains them: with *** instead of the hash of the
 -- password, with the name of a user's profile, and without what is derived from the permission
 -- records.
@@ -204,29 +165,63 @@ as $$
 begin
   return jsonb_build_object('permisos', array(
     select to_jsonb(permiso) || jsonb_build_object('nombreModulo', coalesce(
-      (select "strNombreModulo" from modulo where id = permiso."idModulo"),
-      last_name('modulo', permiso."idModulo")
+      (select "strNombreModulo" from modulo where id = (permiso)."idModulo"),
+      last_name('modulo', (permiso)."idModulo")
     ))
-    from unnest(p_permisos) as permiso
-    order by permiso."idModulo"
+    from (select unnest(p_permisos) as permiso) as registros
+    order by (permiso)."idModulo"
   ));
 end
 $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
 -- database who may change a record, also if that user may not write the audit itself.
+--
+-- trigger_audit_record is for tables whose records have a name, in the column "strNombre…". It records
+-- the fields in which the record before the change differs from the one after it. A change of the
+-- password alone has the action `password`. If only the version of the sessions is raised, the action
+-- is `logout`.
 create function trigger_audit_record() returns trigger
 language plpgsql security definer set search_path from current
 as $$
+declare
+  v_antes jsonb := to_jsonb(old);
+  v_despues jsonb := to_jsonb(new);
+  v_record jsonb := coalesce(v_antes, v_despues);
+  v_nombre text := 'strNombre' || initcap(tg_table_name);
 begin
   if tg_op = 'TRUNCATE' then
     execute format(
-      'select audit_record(%1$L, to_jsonb(fila), null) from %1$I as fila order by id',
-      tg_table_name
+      'select audit(''delete'', %1$L, id, to_jsonb(fila) ->> %2$L, audited_fields(to_jsonb(fila)), null)
+       from %1$I as fila
+       order by id',
+      tg_table_name,
+      v_nombre
     );
-  else
-    perform audit_record(tg_table_name, to_jsonb(old), to_jsonb(new));
+    return null;
   end if;
+
+  perform audit(
+    case
+      when v_antes is null then 'insert'
+      when v_despues is null then 'delete'
+      when despues ? 'strPwd' and despues - '{strPwd,versionSesion}'::text[] = '{}' then 'password'
+      when despues ? 'versionSesion' and despues - 'versionSesion' = '{}' then 'logout'
+      else 'update'
+    end,
+    tg_table_name,
+    (v_record ->> 'id')::integer,
+    v_record ->> v_nombre,
+    case when v_antes is not null then audited_fields(antes) end,
+    case when v_despues is not null then audited_fields(despues) end
+  )
+  from (
+    select
+      coalesce(jsonb_object_agg(key, v_antes -> key), '{}') as antes,
+      coalesce(jsonb_object_agg(key, v_despues -> key), '{}') as despues
+    from jsonb_object_keys(v_record) as key
+    where v_antes -> key is distinct from v_despues -> key
+  ) as cambio;
   return null;
 end
 $$;
@@ -337,9 +332,15 @@ create trigger end_sesiones before update on usuario
 
 -- The records that exist already. With these rows, the audit alone suffices to rebuild the tables,
 -- except the hashes.
-select audit_record('modulo', null, to_jsonb(modulo)) from modulo order by id;
-select audit_record('perfil', null, to_jsonb(perfil)) from perfil order by id;
-select audit_record('usuario', null, to_jsonb(usuario)) from usuario order by id;
+select audit('insert', 'modulo', id, "strNombreModulo", null, to_jsonb(modulo))
+from modulo
+order by id;
+select audit('insert', 'perfil', id, "strNombrePerfil", null, audited_fields(to_jsonb(perfil)))
+from perfil
+order by id;
+select audit('insert', 'usuario', id, "strNombreUsuario", null, audited_fields(to_jsonb(usuario)))
+from usuario
+order by id;
 select audit_permisos('insert', "idPerfil", null, array_agg(permisos_perfil))
 from permisos_perfil
 group by "idPerfil";

@@ -12,17 +12,24 @@ declare
 begin
   perform begin_write_permiso(null, p_permiso, p_actor);
 
-  insert into permisos_perfil
-    ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar", "bitDetalle")
-  select
+  insert into permisos_perfil (
     "idPerfil",
     "idModulo",
-    coalesce("bitAgregar", false),
-    coalesce("bitEditar", false),
-    coalesce("bitConsulta", false),
-    coalesce("bitEliminar", false),
-    coalesce("bitDetalle", false)
-  from jsonb_populate_record(null::permisos_perfil, p_permiso)
+    "bitAgregar",
+    "bitEditar",
+    "bitConsulta",
+    "bitEliminar",
+    "bitDetalle"
+  )
+  values (
+    (p_permiso ->> 'idPerfil')::integer,
+    (p_permiso ->> 'idModulo')::integer,
+    coalesce((p_permiso ->> 'bitAgregar')::boolean, false),
+    coalesce((p_permiso ->> 'bitEditar')::boolean, false),
+    coalesce((p_permiso ->> 'bitConsulta')::boolean, false),
+    coalesce((p_permiso ->> 'bitEliminar')::boolean, false),
+    coalesce((p_permiso ->> 'bitDetalle')::boolean, false)
+  )
   returning to_jsonb(permisos_perfil) into v_data;
   return jsonb_build_object('data', v_data);
 end

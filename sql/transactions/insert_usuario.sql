@@ -26,16 +26,16 @@ begin
     "imagenUrl",
     "imagenPublicId"
   )
-  select
-    "strNombreUsuario",
-    "idPerfil",
-    "strPwd",
-    "strCorreo",
-    "strNumeroCelular",
-    coalesce("idEstadoUsuario", true),
-    "imagenUrl",
-    "imagenPublicId"
-  from jsonb_populate_record(null::usuario, p_usuario)
+  values (
+    p_usuario ->> 'strNombreUsuario',
+    (p_usuario ->> 'idPerfil')::integer,
+    p_usuario ->> 'strPwd',
+    p_usuario ->> 'strCorreo',
+    p_usuario ->> 'strNumeroCelular',
+    coalesce((p_usuario ->> 'idEstadoUsuario')::boolean, true),
+    p_usuario ->> 'imagenUrl',
+    p_usuario ->> 'imagenPublicId'
+  )
   returning to_jsonb(usuario) into v_data;
   return jsonb_build_object('data', v_data);
 end

@@ -11,19 +11,18 @@ language plpgsql
 as $$
 declare
   v_perfiles integer[];
-  v_nuevo permisos_perfil := jsonb_populate_record(null::permisos_perfil, p_permiso);
   v_data jsonb;
 begin
   v_perfiles := begin_write_permiso(p_id, p_permiso, p_actor);
   update permisos_perfil
   set
-    "idPerfil" = v_nuevo."idPerfil",
-    "idModulo" = v_nuevo."idModulo",
-    "bitAgregar" = coalesce(v_nuevo."bitAgregar", false),
-    "bitEditar" = coalesce(v_nuevo."bitEditar", false),
-    "bitConsulta" = coalesce(v_nuevo."bitConsulta", false),
-    "bitEliminar" = coalesce(v_nuevo."bitEliminar", false),
-    "bitDetalle" = coalesce(v_nuevo."bitDetalle", false)
+    "idPerfil" = (p_permiso ->> 'idPerfil')::integer,
+    "idModulo" = (p_permiso ->> 'idModulo')::integer,
+    "bitAgregar" = coalesce((p_permiso ->> 'bitAgregar')::boolean, false),
+    "bitEditar" = coalesce((p_permiso ->> 'bitEditar')::boolean, false),
+    "bitConsulta" = coalesce((p_permiso ->> 'bitConsulta')::boolean, false),
+    "bitEliminar" = coalesce((p_permiso ->> 'bitEliminar')::boolean, false),
+    "bitDetalle" = coalesce((p_permiso ->> 'bitDetalle')::boolean, false)
   where id = p_id and "idPerfil" = any(v_perfiles)
   returning to_jsonb(permisos_perfil) into v_data;
   return jsonb_build_object('data', v_data);

@@ -19,13 +19,12 @@ returns jsonb
 language plpgsql
 as $$
 declare
-  v_nuevo usuario := jsonb_populate_record(null::usuario, p_usuario);
   v_is_renamed boolean := not exists (
     select
     from usuario
     where id = p_id
-      and "strNombreUsuario" = v_nuevo."strNombreUsuario"
-      and "strCorreo" = v_nuevo."strCorreo"
+      and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
+      and "strCorreo" = p_usuario ->> 'strCorreo'
   );
   v_anterior text;
   v_data jsonb;
@@ -34,27 +33,27 @@ begin
     perform lock_usuarios();
   end if;
 
-  if not begin_write_usuario(p_id, v_nuevo."idPerfil", p_actor) then
+  if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
     return '{"data": null}';
   end if;
   if v_is_renamed then
-    perform refuse_taken_correo(p_id, v_nuevo."strCorreo");
+    perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
   end if;
 
   -- The user's row has been locked.
-  if v_nuevo."imagenUrl" is not null then
+  if p_usuario ->> 'imagenUrl' is not null then
     select "imagenPublicId" into v_anterior from usuario where id = p_id;
   end if;
   update usuario
   set
-    "strNombreUsuario" = v_nuevo."strNombreUsuario",
-    "idPerfil" = v_nuevo."idPerfil",
-    "strCorreo" = v_nuevo."strCorreo",
-    "strNumeroCelular" = v_nuevo."strNumeroCelular",
-    "idEstadoUsuario" = v_nuevo."idEstadoUsuario",
-    "strPwd" = coalesce(v_nuevo."strPwd", "strPwd"),
-    "imagenUrl" = coalesce(v_nuevo."imagenUrl", "imagenUrl"),
-    "imagenPublicId" = coalesce(v_nuevo."imagenPublicId", "imagenPublicId")
+    "strNombreUsuario" = p_usuario ->> 'strNombreUsuario',
+    "idPerfil" = (p_usuario ->> 'idPerfil')::integer,
+    "strCorreo" = p_usuario ->> 'strCorreo',
+    "strNumeroCelular" = p_usuario ->> 'strNumeroCelular',
+    "idEstadoUsuario" = (p_usuario ->> 'idEstadoUsuario')::boolean,
+    "strPwd" = coalesce(p_usuario ->> 'strPwd', "strPwd"),
+    "imagenUrl" = coalesce(p_usuario ->> 'imagenUrl', "imagenUrl"),
+    "imagenPublicId" = coalesce(p_usuario ->> 'imagenPublicId', "imagenPublicId")
   where id = p_id
   returning to_jsonb(usuario) into v_data;
   return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
