@@ -159,12 +159,13 @@ describe('the audit of a write', () => {
   })
 
   it('is not written to a temporary table that a role has put in the place of the audit', async () => {
-    await sql`create role intrusa`
+    const role = sql(`intrusa_${process.pid}`)
     const nombre = newName('INTRUSA ')
+    await sql`create role ${role}`
     try {
       await sql.begin(async (tx) => {
-        await tx`grant insert on modulo to intrusa`
-        await tx`set local role intrusa`
+        await tx`grant insert on modulo to ${role}`
+        await tx`set local role ${role}`
         await tx`
           create temporary table auditoria (
             "idUsuario" integer,
@@ -185,8 +186,8 @@ describe('the audit of a write', () => {
         await tx`insert into modulo ("strNombreModulo") values (${nombre})`
       })
     } finally {
-      await sql`drop owned by intrusa`
-      await sql`drop role intrusa`
+      await sql`drop owned by ${role}`
+      await sql`drop role ${role}`
     }
     const rows = await sql`select accion from auditoria where nombre = ${nombre}`
     expect(rows).toEqual([{ accion: 'insert' }])

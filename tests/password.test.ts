@@ -159,3 +159,20 @@ it('the hashes of one user take turns with those of others, and at most 64 of th
   await passwords.close()
   await Promise.all(many)
 })
+
+it('passwords are hashed in the order in which they come', async () => {
+  const passwords = startPasswords()
+  const order: number[] = []
+  const hashes = Array.from({ length: 12 }, async (_, index) => {
+    await passwords.hash('una clave')
+    order.push(index)
+  })
+  await Promise.all(hashes)
+  await passwords.close()
+  // Two of them are hashed at the same time. So when one is ready, at most one earlier one is not.
+  const overtaken = order.map((index, position) => {
+    const earlier = order.slice(0, position).filter((other) => other < index)
+    return index - earlier.length
+  })
+  expect(Math.max(...overtaken)).toBeLessThanOrEqual(1)
+})

@@ -3,7 +3,7 @@ import { DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answe
 import { testApp } from './app.js'
 import { FLAGS } from './endpoints.js'
 
-const { call, sql } = await testApp()
+const { call, sql, readLog } = await testApp()
 await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
 await sql`insert into modulo ("strNombreModulo") select 'M' || n from generate_series(5, 9) n`
 
@@ -104,14 +104,18 @@ describe('POST /api/permisos/guardar-matriz', () => {
     ['unknown modules', Array.from({ length: 10_000 }, (_, n) => ({ idModulo: 1000 + n }))],
     ['two ids that no module can have', [{ idModulo: 3e9 }, { idModulo: 4e9 }]],
     ['one module twice', [{ idModulo: 4 }, { idModulo: 5 }, { idModulo: 4 }]],
-  ])('answers 500 and changes no record for %s', async (_, permisos) => {
-    const stored = () => sql`select * from permisos_perfil order by id`
-    const before = await stored()
-    expect(await save({ idPerfil: 2, permisos })).toEqual(
-      statusFailure(500, 'Error al guardar en base de datos'),
-    )
-    expect(await stored()).toEqual(before)
-  })
+  ])(
+    'answers 500, changes no record and logs no unexpected failure for %s',
+    async (_, permisos) => {
+      const stored = () => sql`select * from permisos_perfil order by id`
+      const before = await stored()
+      expect(await save({ idPerfil: 2, permisos })).toEqual(
+        statusFailure(500, 'Error al guardar en base de datos'),
+      )
+      expect(await stored()).toEqual(before)
+      expect(readLog()).not.toContain('unexpected failure')
+    },
+  )
 
   it.each([[{}], [{ permisos: null }], [{ permisos: [] }]])(
     'deletes all records of the profile for %j',

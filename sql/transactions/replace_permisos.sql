@@ -15,7 +15,8 @@
 -- 2. LL403 if a new record grants more than the caller's profile holds;
 -- 3. LL412 if the profile's records have none of the expected versions;
 -- 4. a foreign-key violation for an unknown profile, if there are new records;
--- 5. a foreign-key violation for an unknown module.
+-- 5. a unique violation for a module that is named twice, and a foreign-key violation for an unknown
+--    module.
 create or replace function replace_permisos(
   p_id_perfil integer,
   p_permisos jsonb,

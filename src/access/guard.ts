@@ -40,8 +40,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /**
-     * The caller. The guard sets it, so it is undefined on public routes, although the type says
-     * otherwise.
+     * The caller. Undefined on public routes and before the guard has run, although the type does
+     * not say so.
      */
     caller: Caller
     /** The database, in the caller's share of the connections. Undefined like `caller`. */

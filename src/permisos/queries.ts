@@ -117,8 +117,8 @@ export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promi
  * `versiones`. With null they may have any version. Returns the version of the new records, which
  * is null if the profile is unknown.
  *
- * The entries name no module twice. Throws the Failure `conflict` if a module is unknown, or if the
- * profile is unknown and there are entries. Throws `forbidden` if one of the four rules refuses the
+ * Throws the Failure `conflict` if a module is unknown or named twice, or if the profile is unknown
+ * and there are entries. Throws `forbidden` if one of the four rules refuses the
  * write, and `changed` if the records have another version.
  */
 export async function replacePermisos(
@@ -135,6 +135,7 @@ export async function replacePermisos(
   const { version } = await write<{ version: string | null }>(sql, call, {
     permisos_perfil_perfil_fk: ['conflict'],
     permisos_perfil_modulo_fk: ['conflict'],
+    permisos_perfil_unico: ['conflict'],
   })
   return version
 }

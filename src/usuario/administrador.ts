@@ -33,7 +33,8 @@ export async function ensureAdministrador(
   }
   const call = sql`ensure_administrador(${sql.json(usuario)})`
   const { ensured } = await write<{ ensured: boolean }>(sql, call, TAKEN).catch((error) => {
-    throw error instanceof Failure ? new ConfigError(error.message) : error
+    const isTaken = error instanceof Failure && error.code === 'conflict'
+    throw isTaken ? new ConfigError(error.message) : error
   })
 
   if (ensured) log.info('administrator set up from ADMIN_*, as none was active')
