@@ -507,7 +507,7 @@ describe('the rows by which a user got a permission', () => {
       statusFailure(400, message),
     )
     const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
-    expect(unknown.body.message).toContain('El campo accion debe ser bitAgregar, bitEditar,')
+    expect(unknown.body.message).toContain('El campo accion debe ser bitAgregar o bitEditar o')
   })
 })
 

@@ -78,13 +78,10 @@ export const isPage: Constraint = {
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
-/** Joins the texts of a list as in `uno, dos o tres`. */
-const alternatives = new Intl.ListFormat('es', { type: 'disjunction' })
-
 /** The value is one of these texts. */
 export const isOneOf = (texts: readonly unknown[]): Constraint => ({
   name: 'choice',
-  message: `El campo %s debe ser ${alternatives.format(texts.map(String))}`,
+  message: `El campo %s debe ser ${texts.join(' o ')}`,
   schema: { type: 'string', enum: texts },
   isSatisfied: (value) => texts.includes(value),
 })
