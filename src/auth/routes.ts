@@ -84,7 +84,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
-      const usuario = await authenticate(strNombreUsuario, strPwd)
+      const usuario = await authenticate(pool, strNombreUsuario, strPwd)
       const ver = await beginSesion(pool, usuario, {
         ip: request.clientIp,
         idPeticion: request.id,
@@ -114,7 +114,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
     onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      const usuario = await authenticate(caller.nombre, strPwd, caller.id)
+      const usuario = await authenticate(sql, caller.nombre, strPwd, caller.id)
       // Another user may have got the name since the session was looked up.
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       if (strPwd === strPwdNueva) throw new Failure('invalid')
@@ -165,8 +165,8 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
    * there is none, with the text INCORRECTOS if the password is wrong (contract, section 7).
    * `caller` is the id of the caller, if there is a session.
    */
-  async function authenticate(nombre: string, plain: string, caller?: number) {
-    const usuario = isStorable(nombre) ? await findCredenciales(pool, nombre) : undefined
+  async function authenticate(sql: Sql, nombre: string, plain: string, caller?: number) {
+    const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
     if (!usuario) throw new Failure('unauthenticated')
     const who = { id: usuario.id, nombre }
     if (!usuario.idEstadoUsuario) {
