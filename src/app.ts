@@ -75,8 +75,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // Called for a path that cannot be decoded. Fastify runs no hooks then. With an empty path it
-    // runs them, and answerOddRequests refuses the request.
+    // Called for a path that cannot be decoded, before any hook. The request is routed again with
+    // an empty path, so that the hooks run and answerOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = ''
       app.routing(raw, reply.raw)

@@ -68,8 +68,8 @@ const VARIABLES = {
 const ADMIN_VARIABLES = ['ADMIN_USERNAME', 'ADMIN_PASSWORD', 'ADMIN_EMAIL']
 
 /**
- * The values of all variables, by name. Without a default, the value of a missing variable is
- * empty.
+ * The values of all variables, by name. An optional variable that is not set and has no default is
+ * an empty text or an empty list.
  */
 export type Config = {
   [Name in keyof typeof VARIABLES]: ReturnType<(typeof VARIABLES)[Name]['parse']>

@@ -15,7 +15,7 @@ const NOTICE = 500
 const log = openDestination(process.stdout.fd)
 let problem = 'llavero cannot start'
 
-// This includes what is thrown below.
+// This listener also gets what the statements below throw.
 process.on('uncaughtException', fail)
 
 const config = loadConfig(process.env)

@@ -73,7 +73,7 @@ export function guardRoutes(
     const permission = access === 'session' ? undefined : access
     const sesion = await findSesion({ id, ver, ...permission })
     if (!sesion) throw new Failure('unauthenticated')
-    // A spread of `sesion` would take 9 μs, a tenth of what a permission map takes.
+    // A spread would copy the session for each request, which takes longer than this.
     request.caller = Object.assign(sesion, permission, {
       enforced,
       ip: request.clientIp,

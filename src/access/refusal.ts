@@ -8,7 +8,7 @@ export type Needs = ({ modulo: string; accion: Accion } | { administrador: true 
   perfil?: number
 }
 
-/** What the log says about a refused request, and the body of the answer does not. */
+/** Details of a refusal, for the log and `x-needs` alone. */
 interface Refusal {
   needs?: Needs
   /** Why the password of an existing user was refused. */

@@ -13,8 +13,8 @@ const TOKEN_SECONDS = 28_800
 
 /**
  * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no
- * token, or if the token has expired, has a wrong signature, or has no `id` or `ver` that a column
- * can hold.
+ * token, or if the token has expired or has a wrong signature. Throws it also if the `id`, or the
+ * `ver` if there is one, does not fit a column of the type integer.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 

@@ -4,8 +4,8 @@ import type { Fila, Filtro, Pregunta } from './schemas.js'
 /** The number of rows of a page. */
 const MAX_ROWS = 50
 
-// An id of the audit is a bigint, which the driver would return as a text. A double has room for
-// each of them.
+// An id of the audit is a bigint, which the driver would return as a text. A double is exact up to
+// 2^53, which the audit never reaches.
 const columns = (sql: Sql) => sql`
   id::float8 as id,
   fecha,

@@ -43,8 +43,8 @@ export function openDriver(
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
       // If the host closes the connection before it has sent anything, postgres.js connects again
-      // at once, for ever. An error ends that. Under TLS postgres.js removes this listener, and the
-      // deadline of the statement ends it.
+      // at once, for ever. An error stops these attempts. Under TLS postgres.js removes this
+      // listener, and only the deadline of the statement stops them.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
     // postgres.js listens to the socket when this function has returned, so it is connected after
@@ -67,8 +67,8 @@ export function openDriver(
     socket: openSocket,
     // postgres.js would keep the percent-encoding of the name in `url`.
     database,
-    // The other TLS modes are in `url`. For an IP address, postgres.js does not say what the
-    // certificate must contain.
+    // The other TLS modes are in `url`. For an IP address, postgres.js does not pass on the name
+    // that the certificate must contain.
     ...(isVerified && { ssl: { host: host.host } }),
     prepare: DATABASE_PREPARE === 'true',
     fetch_types: false,

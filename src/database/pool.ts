@@ -16,8 +16,8 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * A host that refuses a connection within this time after its last answer, in milliseconds, is full
- * and not down.
+ * If a host refuses a new connection less than this after it has answered a statement, in
+ * milliseconds, it counts as full and not as down.
  */
 const SERVING = 1000
 /** How long the statements of a replaced driver may take, in seconds. */

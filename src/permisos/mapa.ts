@@ -48,8 +48,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
- * Requests that need the same version share one read. These reads are in no user's share of the
- * connections. Without sharing, one user whose map keeps changing could take every connection.
+ * Requests that need the same version wait for one read. These reads count towards no user's share
+ * of the connections, so otherwise one user whose map keeps changing could take all of them.
  */
 export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({

@@ -76,10 +76,10 @@ export function refuseConnection(
 }
 
 /**
- * Answers requests that Node or Fastify would refuse with an answer of its own:
- * - The Failure `unreadable` refuses a path that cannot be decoded, and HTTP/1.1 without `Host`.
- * - The Failure `notFound` refuses an unknown path before the body is read.
- * - An unknown `Expect` header has no effect.
+ * Refuses requests that Node or Fastify would answer in a form of its own: with the Failure
+ * `unreadable` a path that cannot be decoded and HTTP/1.1 without `Host`, and with `notFound` an
+ * unknown path, before the body is read. Handles requests with an unknown `Expect` header as if they
+ * had none.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

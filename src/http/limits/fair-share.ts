@@ -4,7 +4,10 @@ import { Failure } from '../answers/failures.js'
 
 /** How many tasks of one user may wait. */
 const MAX_WAITING_TASKS = 64
-/** How many users have a queue. That of the user who was last active longest ago is dropped. */
+/**
+ * How many queues are kept. Beyond it the least recently used one is forgotten: its tasks go on, and
+ * its user begins another queue.
+ */
 const USERS = 10_000
 
 /**
