@@ -80,7 +80,7 @@ export const IdWithOneText = (message: string, description: string) =>
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
-  Type.Optional({ ...schema, nullable: true })
+  Type.Optional({ ...schema, type: [schema.type, 'null'] })
 
 /** Returns the schema of a boolean. A text like 'true' and a number like 1 are not accepted. */
 export const Bool = (description: string) => field<boolean>([required, isBoolean], { description })
