@@ -1,7 +1,7 @@
 /**
- * Measures the compiled service beside references in the same run and prints tables: `npm run bench
- * -- [--only SECTION] [--seconds N] [--endpoint NAME …]`. `--endpoint` measures these rows of the
- * section `endpoints` and nothing else.
+ * Measures the compiled service beside references in the same run and prints tables:
+ * `npm run bench -- [--only SECTION] [--seconds N] [--endpoint NAME …]`. `--endpoint` measures
+ * these rows of the section `endpoints` and nothing else.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
