@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, DELETED, MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
+import {
+  type Answer,
+  type AnswerWithHeaders,
+  DELETED,
+  MATRIX_REPLACED,
+  statusFailure,
+  withoutHeaders,
+} from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -18,10 +25,13 @@ import { countWaiting } from './hold.js'
 // Meanwhile the row is created. The attacker must get the answer for an unknown id, and the row
 // must not change.
 //
-// The second group tests each attack RACE_ROUNDS times with the original functions and two
+// The second group stops the attacker's write in the same way. Meanwhile an administrator changes
+// what the check has read. The change must wait until the attacker's write has ended.
+//
+// The third group tests each attack RACE_ROUNDS times with the original functions and two
 // replicas. The attacker repeats the request, and the row is created at a random moment.
 
-/** How many times the second group runs each attack. With 400 it finds a gap of a millisecond. */
+/** How many times the third group runs each attack. With 400 it finds a gap of a millisecond. */
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 4)
 /** The SQL functions that check a write, and the keys of the advisory locks at which they stop. */
 const CHECKS = { begin_write: 11, refuse_beyond: 12 }
@@ -51,10 +61,10 @@ async function makeWorld() {
   const ajeno = await insertModulo('AJENO')
   const libre = await insertModulo('LIBRE')
   await sql`insert into permisos_perfil ${sql(record(fuerte, ajeno, FLAGS))}`
-  await insertUsuario('atacante', propio)
+  const atacante = await insertUsuario('atacante', propio)
   const complice = await insertUsuario('complice', debil)
   const token = await login('atacante', ADMIN.strPwd)
-  return { debil, fuerte, ajeno, libre, complice, token }
+  return { propio, debil, fuerte, ajeno, libre, atacante, complice, token }
 }
 
 const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
@@ -99,13 +109,15 @@ const createModulo = () =>
     return row?.id as number
   })
 
+type Request = [Method, string, object | undefined]
+
 interface Attack {
   name: string
   table: 'perfil' | 'permisos_perfil' | 'usuario' | 'modulo'
   /** Creates the row that the attacker may not touch; resolves to its id. */
   create: () => Promise<number>
   /** Returns the attacker's request about the id that the row will get. */
-  request: (id: number) => [Method, string, object | undefined]
+  request: (id: number) => Request
   /** The answer to that request when no row has the id. */
   unknown: Answer
   /** The check after which the test stops the attacker's write. The default is `refuse_beyond`. */
@@ -201,6 +213,47 @@ const ATTACKS: Attack[] = [
   },
 ]
 
+/** The attacker's write during most of CHANGES. */
+const writeRecord = (): Request => [
+  'POST',
+  '/api/permisos/guardar-matriz',
+  { idPerfil: world.debil, permisos: [{ idModulo: 1, bitEditar: true }] },
+]
+
+/** Sends an administrator's request, which must be answered with 200. */
+const change = async (...request: Request) => expect((await call(...request)).status).toBe(200)
+
+/**
+ * Changes of what decides whether the attacker may write. They have the values of before, and need
+ * the same locks as others.
+ */
+const CHANGES: { name: string; write?: () => Request; change: () => Promise<unknown> }[] = [
+  {
+    name: 'the user who writes',
+    change: () => sql`update usuario set "idPerfil" = "idPerfil" where id = ${world.atacante}`,
+  },
+  {
+    name: 'the permissions of the user who writes',
+    change: () => {
+      const permisos = [1, 2, 3, 4].map((idModulo) => record(world.propio, idModulo, FLAGS))
+      return change('POST', '/api/permisos/guardar-matriz', { idPerfil: world.propio, permisos })
+    },
+  },
+  {
+    name: 'the profile that is written',
+    change: () => change('POST', '/api/permisos/guardar-matriz', { idPerfil: world.debil }),
+  },
+  {
+    name: 'the modules of the records that are written',
+    change: () => change('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'LIBRE' }),
+  },
+  {
+    name: 'the records for a module that is renamed',
+    write: () => ['PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'LIBRE' }],
+    change: () => change('POST', '/api/permisos', record(world.fuerte, world.libre, [])),
+  },
+]
+
 /** Returns the id that the next row of a table will get. */
 async function nextId(table: Attack['table']) {
   const sequence = sql(`${table}_id_seq`)
@@ -241,7 +294,7 @@ beforeAll(async () => {
   return () => holder.end()
 })
 
-describe('a row that is created after the check of a write does not exist for that write', () => {
+describe('while a write is between its check and its change', () => {
   beforeAll(async () => {
     // Only the attacker's write stops at the lock. The administrator's has no limit (null) and
     // passes.
@@ -275,21 +328,44 @@ describe('a row that is created after the check of a write does not exist for th
       `)
   })
 
-  it.each(ATTACKS)('$name', async (attack) => {
-    const { table, create, request, unknown, lastCheck = 'refuse_beyond' } = attack
-    const key = CHECKS[lastCheck]
-    const id = await nextId(table)
-    let answer: Promise<Answer> | undefined
-    let created: unknown
+  /** Sends the attacker's request, and calls `meanwhile` while the write waits after `check`. */
+  async function stopAfter(
+    check: keyof typeof CHECKS,
+    request: Request,
+    meanwhile: () => Promise<unknown>,
+  ) {
+    const key = CHECKS[check]
+    let answer: Promise<AnswerWithHeaders> | undefined
     await holder.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(${key})`
-      answer = call(...request(id), { token: world.token }).then(withoutHeaders)
+      answer = call(...request, { token: world.token })
       await expect.poll(() => isWaitedFor(key), { interval: 5 }).toBe(true)
+      await meanwhile()
+    })
+    return answer as Promise<AnswerWithHeaders>
+  }
+
+  it.each(ATTACKS)('a row that is created does not exist for it: $name', async (attack) => {
+    const { table, create, request, unknown, lastCheck = 'refuse_beyond' } = attack
+    const id = await nextId(table)
+    let created: unknown
+    const answer = await stopAfter(lastCheck, request(id), async () => {
       expect(await create()).toBe(id)
       created = await readAttacked(table, id)
     })
-    expect(await answer).toEqual(unknown)
+    expect(withoutHeaders(answer)).toEqual(unknown)
     expect(await readAttacked(table, id)).toEqual(created)
+  })
+
+  it.each(CHANGES)('nobody changes $name', async ({ write = writeRecord, change }) => {
+    let changed: Promise<unknown> | undefined
+    const { status } = await stopAfter('begin_write', write(), async () => {
+      changed = Promise.all([change()])
+      // Both writes wait: the attacker's for the test, and the change for the attacker's.
+      await expect.poll(() => countWaiting(sql)).toBe(2)
+    })
+    await changed
+    expect(status).toBe(200)
   })
 })
 
@@ -339,4 +415,23 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
   })
   const statuses = (await answers)?.map(({ status }) => status)
   expect(statuses?.toSorted()).toEqual([200, 401])
+})
+
+it('deletes a permission record that another write moves to another profile meanwhile', async () => {
+  const { debil, fuerte, ajeno } = world
+  await sql`delete from permisos_perfil where "idPerfil" = ${fuerte}`
+  const id = await idOf(sql`
+    insert into permisos_perfil ${sql(record(debil, ajeno, []))} returning id
+  `)
+  let answers: Promise<Answer[]> | undefined
+  await holder.begin(async (tx) => {
+    await tx`select from perfil where id = ${debil} for update`
+    const move = call('PUT', `/api/permisos/${id}`, record(fuerte, ajeno, []))
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    const remove = call('DELETE', `/api/permisos/${id}`)
+    await expect.poll(() => countWaiting(sql)).toBe(2)
+    answers = Promise.all([move, remove])
+  })
+  expect(await answers).toMatchObject([{ status: 200 }, { status: 200 }])
+  expect(await sql`select from permisos_perfil where id = ${id}`).toEqual([])
 })
