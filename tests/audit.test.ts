@@ -384,12 +384,16 @@ describe('GET /api/auditoria', () => {
     ])
     expect(await rows(`entidad=modulo&id=${id}&hasta=${between}`)).toHaveLength(1)
     expect(await rows(`entidad=modulo&id=${id}&desde=${between}`)).toHaveLength(1)
+    await write('PUT', `modulo/${id}`, { strNombreModulo: newName('OTRO ') })
+    const [{ id: last }] = await rows(`entidad=modulo&id=${id}`)
+    expect(await rows(`entidad=modulo&id=${id}&antes=${last}&hasta=${between}`)).toHaveLength(1)
     expect(await rows('desde=2100-01-01')).toEqual([])
     expect(await rows(`entidad=modulo&id=${id}&idUsuario=999`)).toEqual([])
     for (const row of await rows('idUsuario=1&entidad=usuario')) {
       expect(row).toMatchObject({ idUsuario: 1, entidad: 'usuario' })
     }
-    for (const nothing of ['antes=-1', 'idUsuario=-5', 'entidad=perfil&id=99999999999']) {
+    const nowhere = ['antes=-1', 'antes=-1e400', 'antes=1e400']
+    for (const nothing of [...nowhere, 'idUsuario=-5', 'entidad=perfil&id=99999999999']) {
       expect(await rows(nothing)).toEqual([])
     }
   })

@@ -228,6 +228,17 @@ describe('loadConfig', () => {
     },
   )
 
+  it('reads the hosts of DATABASE_URL, whose order and kind the driver does not get', () => {
+    const { hosts, url } = load({
+      DATABASE_URL: 'postgres://u:p@[::1]:5433,otra.local/d?target_session_attrs=any',
+    }).DATABASE_URL
+    expect(hosts).toEqual([
+      { host: '::1', port: 5433 },
+      { host: 'otra.local', port: 5432 },
+    ])
+    expect(url).toBe('postgres://u:p@[::1]:5433/d?sslmode=disable')
+  })
+
   it('never repeats a value in its message', () => {
     const message = refusal({
       DATABASE_URL: 'mysql://llavero:clave-de-base@db',

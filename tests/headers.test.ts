@@ -96,6 +96,10 @@ describe('headers', () => {
       'access-control-allow-origin': ORIGIN,
       'access-control-expose-headers': 'x-request-id, x-needs, retry-after, etag',
     })
+    const incomplete = { headers: { origin: ORIGIN } }
+    expect(await call('OPTIONS', '/api/perfil/1', undefined, incomplete)).toMatchObject({
+      status: 204,
+    })
     const other = await preflight('https://otra.ejemplo.com')
     expect(other.headers).not.toHaveProperty('access-control-allow-origin', expect.anything())
   })

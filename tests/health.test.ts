@@ -1,16 +1,26 @@
 import { expect, it } from 'vitest'
 import { NOT_READY, READY, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
+import { holdStatements } from './hold.js'
 
-const { call, login, pool } = await testApp({ DATABASE_POOL_MAX: '1' })
+const { call, login, pool, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
 
 const ask = async (url: string) =>
   withoutHeaders(await call('GET', url, undefined, { token: null }))
 
 it('answers 200 at /health/live and /health/ready without a session, even with one connection', async () => {
   expect(await ask('/health/live')).toEqual(READY)
-  const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/health/ready')))
-  expect(answers).toEqual(Array(20).fill(READY))
+  expect(await ask('/health/ready')).toEqual(READY)
+})
+
+it('sends one statement for all requests to /health/ready that arrive together', async () => {
+  let answers: Promise<unknown[]> | undefined
+  await holdStatements(pool, sql, 1, async () => {
+    await expect.poll(pool.usage).toEqual({ running: 1, waiting: 0 })
+    answers = Promise.all(Array.from({ length: 20 }, () => ask('/health/ready')))
+    await expect.poll(pool.usage).toEqual({ running: 1, waiting: 1 })
+  })
+  expect(await answers).toEqual(Array(20).fill(READY))
 })
 
 it('answers 503 at /health/ready and 500 to users while the database is in recovery', async () => {

@@ -27,6 +27,14 @@ const [one = '', other = '', ...tokens] = (await addSessions(service, 300)).map(
   ({ token }) => token,
 )
 
+it('gives a request and an idle connection the time that docs/operating.md names', () => {
+  expect(app.server).toMatchObject({
+    headersTimeout: 15_000,
+    requestTimeout: 120_000,
+    keepAliveTimeout: 72_000,
+  })
+})
+
 /** Opens a connection and sends `content`. */
 function open(content: string) {
   const client = connect(Number(port), '127.0.0.1')

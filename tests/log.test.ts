@@ -238,13 +238,13 @@ describe('the log', () => {
   })
 
   it('escapes control characters, which a terminal would execute', async () => {
-    const strNombrePerfil = 'a\n\u001b[2J\u009b2J\u007f\u202e'
+    const strNombrePerfil = 'a\n\u001b[2J\u009b2J\u007f\u202e\u2028'
     const perfil = await call('POST', '/api/perfil', { strNombrePerfil })
     const idPerfil = perfil.body.data.id
     await call('POST', '/api/usuario', { ...usuario('nadie'), idPerfil, imagenBase64: undefined })
     const token = await service.login('nadie', PASSWORD)
     await call('GET', '/api/usuario', undefined, { token })
-    expect(service.readLog()).toContain('"perfil":"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE"')
+    expect(service.readLog()).toContain('"perfil":"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE%E2%80%A8"')
     // The log has no control character but line feeds.
     expect(service.readLog()).not.toMatch(/[^\n\P{Cc}]/u)
   })

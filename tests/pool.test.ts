@@ -107,6 +107,19 @@ it.concurrent('sends no statement over a busy connection while another one is fr
   expect(Math.max(...times)).toBeLessThan(await slow)
 })
 
+it.concurrent('reads what was committed before each statement, whatever the default of the database is', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { direct, database, open } = await setUp(onTestFinished)
+  await direct.unsafe(`
+    alter database ${database.pathname.slice(1)} set default_transaction_isolation = serializable
+  `)
+  const sql = open()
+  const [row] = await sql`select current_setting('transaction_isolation') as level`
+  expect(row).toEqual({ level: 'read committed' })
+})
+
 it.concurrent('sends waiting statements in their order', async ({ expect, onTestFinished }) => {
   const { open } = await setUp(onTestFinished)
   const sql = open()

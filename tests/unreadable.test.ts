@@ -89,6 +89,10 @@ describe('bytes that are not a valid HTTP request', () => {
       .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
   })
 
+  it('are not those of HTTP/1.0 without a host', async () => {
+    expect(await send('GET /health/live HTTP/1.0\r\n\r\n')).toMatchObject([{ status: 200 }])
+  })
+
   it('are answered after the requests that came before them', async () => {
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))

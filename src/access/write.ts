@@ -1,4 +1,4 @@
-import { isPostgresError, type Sql, type Value } from '../database/sql.js'
+import type { Sql, Value } from '../database/sql.js'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
 import { forbidden } from './refusal.js'
 
@@ -19,10 +19,9 @@ export async function write<Answer>(
   failures: Constraints = {},
 ): Promise<Answer> {
   const [row] = await sql<[{ answer: Answer }]>`select ${call} as answer`.catch((error) => {
-    if (!isPostgresError(error)) throw error
     const { code, detail, constraint_name = '' } = error
     if (code === 'LL401') throw new Failure('unauthenticated')
-    if (code === 'LL403') throw forbidden(detail && JSON.parse(detail))
+    if (code === 'LL403') throw forbidden(JSON.parse(detail))
     if (code === 'LL412') throw new Failure('changed')
     const failure = failures[constraint_name]
     throw failure ? new Failure(...failure) : error

@@ -219,7 +219,7 @@ const etagOf = (version: string) => `"${version}"`
  * compresses answers may have turned a tag into a weak one, W/"…", which counts as the tag itself.
  */
 function versionsIn(header: string | undefined) {
-  if (header === undefined || header.trim() === '*') return null
+  if (header === undefined || header === '*') return null
   return [...header.matchAll(/"([^"]*)"/g)].map(([, version = '']) => version)
 }
 

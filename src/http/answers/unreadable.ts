@@ -72,7 +72,7 @@ export function refuseConnection(
   })
   refusal.end(body)
   connection.end()
-  setTimeout(() => connection.destroy(), LINGER).unref()
+  setTimeout(() => connection.destroy(), LINGER)
 }
 
 /**

@@ -33,7 +33,6 @@ export async function collectRoutes(app: FastifyInstance, { description, tags }:
         title: 'Llavero',
         version: VERSION,
         description,
-        contact: { name: 'Llavero' },
       },
       servers: [{ url: '/' }],
       tags,

@@ -107,5 +107,5 @@ function parseBody(body: Buffer) {
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
   body.resume()
-  finished(body, { writable: false }, () => done())
+  finished(body, () => done())
 }

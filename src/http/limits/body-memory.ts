@@ -18,7 +18,6 @@ export function bodyMemory(maxBytes: number) {
     if (isTooMuch) throw new Failure('busy')
     request.bodyBytes = bytes
     bytesOfAll += more
-    if (bytesOfUser === 0) bytesByUser.delete(user)
-    else bytesByUser.set(user, bytesOfUser)
+    bytesByUser.set(user, bytesOfUser)
   }
 }

@@ -16,9 +16,6 @@ export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
     const connection = request.socket as Connection
     connection.unanswered ??= 0
-    // Node had already received these requests when the connection was closed, and still reports
-    // them. They are ignored.
-    if (connection.destroyed) return
     connection.unanswered += 1
     if (connection.unanswered > MAX_UNANSWERED) {
       connection.destroy()
