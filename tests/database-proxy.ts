@@ -107,6 +107,14 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
         server.resume()
       }
     },
+    /** Passes no bytes on to the server from now on, until `resume` is called. */
+    pause: () => {
+      for (const { stream, server } of clients) stream.unpipe(server)
+    },
+    /** Passes on the bytes that clients have sent since `pause`. */
+    resume: () => {
+      for (const { stream, server } of clients) stream.pipe(server)
+    },
     /** Answers no new connection from now on. */
     hold: () => {
       isSilent = true

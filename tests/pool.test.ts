@@ -253,6 +253,22 @@ it.concurrent('keeps its connection after a violated constraint and after an err
   expect(await session()).toEqual(before)
 })
 
+it.concurrent('rejects a statement that the network holds up, and never sends the rest of it', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { direct, proxy, open, sessions } = await setUp(onTestFinished)
+  const sql = open()
+  await sql`select 1`
+  proxy.pause()
+  // The buffers of the network have no room for this text.
+  const text = 'x'.repeat(2 ** 25)
+  expect(await failure(sql`insert into nota select length(${text})`)).toBe(NO_ANSWER)
+  proxy.resume()
+  await expect.poll(sessions, { timeout: 10_000 }).toEqual([])
+  expect(await direct`select from nota`).toEqual([])
+})
+
 it.concurrent('rejects statements within 8 s when the network goes silent, and then serves again', async ({
   expect,
   onTestFinished,
