@@ -193,8 +193,7 @@ begin
   if tg_op = 'TRUNCATE' then
     execute format(
       'select audit(''delete'', %1$L, id, to_jsonb(fila) ->> %2$L, audited_fields(to_jsonb(fila)), null)
-       from %1$I as fila
-       order by id',
+       from %1$I as fila',
       tg_table_name,
       v_nombre
     );

@@ -18,11 +18,8 @@ declare
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id;
-  -- Another transaction may have added the module since its name was read.
   v_write := begin_write(
-    array(
-      select "idPerfil" from permisos_perfil where "idModulo" = p_id and v_nombre is not null
-    ),
+    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor
   );
   perform refuse_beyond(v_write.perfiles, v_write.limite);
@@ -30,6 +27,7 @@ begin
   if is_modulo_de_sistema(v_nombre) then
     return '{"deleted": false}';
   end if;
+  -- Another transaction may have added the module since its name was read.
   if v_nombre is not null then
     -- The audit finds the name of the module as long as the module exists.
     delete from permisos_perfil where "idModulo" = p_id;
