@@ -39,10 +39,7 @@ declare module 'fastify' {
     unlessOwn?: 'id' | 'idPerfil'
   }
   interface FastifyRequest {
-    /**
-     * The caller. Undefined on public routes and before the guard has run, although the type does
-     * not say so.
-     */
+    /** The caller, whom the guard sets. On a public route it is undefined. */
     caller: Caller
     /** The database, in the caller's share of the connections. Undefined like `caller`. */
     sql: Sql

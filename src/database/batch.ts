@@ -9,8 +9,8 @@ import { inTime } from './sql.js'
  * collected for the next statement, which is sent when one of the others has been answered.
  *
  * The statement is sent after its look-ups have arrived, so it sees everything that was committed
- * before them. All look-ups of a statement reject if `find` rejects, or ANSWER_TIMEOUT after the
- * first of them.
+ * before them. They fail together: when `find` rejects, or ANSWER_TIMEOUT after the first of them
+ * was asked.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

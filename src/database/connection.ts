@@ -87,8 +87,8 @@ export function openDriver(
     host,
     sql,
     /**
-     * Sends a query over a free connection, or opens one for it. The query may come from another
-     * instance. The driver then calls `resolve` or `reject` of the query.
+     * Sends a query over a free connection of this instance, or opens one for it, even if another
+     * instance has created the query. The driver then calls `resolve` or `reject` of the query.
      */
     send: handler,
     /**

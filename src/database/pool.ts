@@ -172,7 +172,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
-    // Until the first answer no host counts as lost, so the first answer is not logged.
+    // Before the first answer, moving to another host is not worth a line of the log.
     if (serving && answeredAt < 0) serving = hosts[0]
     replace(used)
   }
