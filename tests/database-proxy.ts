@@ -107,13 +107,13 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
         server.resume()
       }
     },
-    /** Passes no bytes on to the server from now on, until `resume` is called. */
+    /** Passes on no bytes of the present clients until `resume` is called. */
     pause: () => {
       for (const { stream, server } of clients) stream.unpipe(server)
     },
     /** Passes on the bytes that clients have sent since `pause`. */
     resume: () => {
-      for (const { stream, server } of clients) stream.pipe(server)
+      for (const { stream, server } of clients) stream.unpipe(server).pipe(server)
     },
     /** Answers no new connection from now on. */
     hold: () => {

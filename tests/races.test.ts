@@ -25,8 +25,8 @@ import { countWaiting } from './hold.js'
 // Meanwhile the row is created. The attacker must get the answer for an unknown id, and the row
 // must not change.
 //
-// The second group stops the attacker's write in the same way. Meanwhile an administrator changes
-// what the check has read. The change must wait until the attacker's write has ended.
+// The second group stops the attacker's write in the same way. Meanwhile somebody else writes what
+// the check has read. That must wait until the attacker's write has ended.
 //
 // The third group tests each attack RACE_ROUNDS times with the original functions and two
 // replicas. The attacker repeats the request, and the row is created at a random moment.
@@ -223,10 +223,7 @@ const writeRecord = (): Request => [
 /** Sends an administrator's request, which must be answered with 200. */
 const change = async (...request: Request) => expect((await call(...request)).status).toBe(200)
 
-/**
- * Changes of what decides whether the attacker may write. They have the values of before, and need
- * the same locks as others.
- */
+/** Writes of what decides whether the attacker may write. They leave the attacker's rights alone. */
 const CHANGES: { name: string; write?: () => Request; change: () => Promise<unknown> }[] = [
   {
     name: 'the user who writes',

@@ -2,8 +2,8 @@
 -- or email, or sets up an administrator. Meanwhile every other transaction that calls lock_usuarios
 -- waits. The lock is held until the transaction ends.
 --
--- Without it, two transactions that exchange the names or the emails of two users could deadlock in
--- the unique indexes, and two replicas could both set up an administrator.
+-- Without it, two transactions that exchange the names of two users could deadlock in the unique
+-- index, and two replicas could both set up an administrator.
 create or replace function lock_usuarios() returns void
 language sql
 as $$

@@ -23,13 +23,13 @@ const healthRoutes: FastifyPluginAsync<Options> = async (app, { queryDatabase })
       failures: { unexpected: USUAL.unavailable },
     },
     handler: async () => {
-      if (app.isStopping) throw new Failure('unavailable')
       // The route needs no session, so anybody can send any number of requests. They all share one
       // query, so they occupy at most one connection of the pool.
       query ??= queryDatabase().finally(() => {
         query = undefined
       })
       await query
+      if (app.isStopping) throw new Failure('unavailable')
       return OK
     },
   })
