@@ -7,6 +7,7 @@ import { Failure } from '../answers/failures.js'
  * of that.
  */
 export function bodyMemory(maxBytes: number) {
+  // An entry stays when it is 0 again, so there is at most one for each user.
   const bytesByUser = new Map<number | undefined, number>()
   let bytesOfAll = 0
 
