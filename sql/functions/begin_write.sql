@@ -73,14 +73,14 @@ begin
 
   perform set_config(
     'llavero.actor',
-    json_build_object(
-      'idUsuario', p_actor -> 'id',
-      'strNombreUsuario', v_nombre,
-      'idPerfil', v_propio,
-      'strNombrePerfil', v_perfil."strNombrePerfil",
-      'ip', p_actor -> 'ip',
-      'idPeticion', p_actor -> 'idPeticion'
-    )::text,
+    row(
+      (p_actor ->> 'id')::integer,
+      v_nombre,
+      v_propio,
+      v_perfil."strNombrePerfil",
+      p_actor ->> 'ip',
+      p_actor ->> 'idPeticion'
+    )::actor::text,
     true
   );
   if v_perfil."bitAdministrador" or not (p_actor ->> 'enforced')::boolean then

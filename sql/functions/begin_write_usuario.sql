@@ -30,7 +30,10 @@ begin
   end if;
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  -- Without a limit refuse_beyond would check nothing, and the call alone takes time.
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+  end if;
 
   v_exists := v_perfil_anterior is not null;
   if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_exists) then

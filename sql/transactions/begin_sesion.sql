@@ -13,10 +13,9 @@ declare
   v_usuario record;
 begin
   select
-    id as "idUsuario",
-    "strNombreUsuario",
+    "strNombreUsuario" as nombre,
     "idPerfil",
-    (select "strNombrePerfil" from perfil where perfil.id = "idPerfil") as "strNombrePerfil",
+    (select "strNombrePerfil" from perfil where id = "idPerfil") as perfil,
     "versionSesion" as ver
   into v_usuario
   from usuario
@@ -24,8 +23,19 @@ begin
   for share;
 
   if found then
-    perform set_config('llavero.actor', (to_jsonb(v_usuario) || p_actor)::text, true);
-    perform audit('login', 'usuario', p_id, v_usuario."strNombreUsuario", null, null);
+    perform set_config(
+      'llavero.actor',
+      row(
+        p_id,
+        v_usuario.nombre,
+        v_usuario."idPerfil",
+        v_usuario.perfil,
+        p_actor ->> 'ip',
+        p_actor ->> 'idPeticion'
+      )::actor::text,
+      true
+    );
+    perform audit('login', 'usuario', p_id, v_usuario.nombre, null, null);
   end if;
   return jsonb_build_object('ver', v_usuario.ver);
 end

@@ -18,6 +18,7 @@ create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
 declare
+  v_actor actor;
   v_nombre text := p_usuario ->> 'strNombreUsuario';
   v_hash text := p_usuario ->> 'strPwd';
   v_correo text := p_usuario ->> 'strCorreo';
@@ -35,7 +36,8 @@ begin
     return '{"ensured": false}';
   end if;
 
-  perform set_config('llavero.actor', '{"strNombreUsuario": "ADMIN_*"}', true);
+  v_actor."strNombreUsuario" := 'ADMIN_*';
+  perform set_config('llavero.actor', v_actor::text, true);
   perform share_modulos();
   select id into v_id_usuario
   from usuario
