@@ -1,5 +1,5 @@
--- Begins a write of a user. The transactions that add a user or change a name or an email acquire
--- lock_usuarios first. The service also calls this function by itself, before a hash or an upload.
+-- Begins a write of a user. The service also calls this function by itself, before a hash or an
+-- upload.
 --
 -- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
 -- is to have, which is null for a deletion.

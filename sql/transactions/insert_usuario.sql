@@ -12,8 +12,8 @@ as $$
 declare
   v_data jsonb;
 begin
-  perform lock_usuarios();
   perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
+  perform lock_usuarios();
   perform refuse_taken_correo(null, p_usuario ->> 'strCorreo');
 
   insert into usuario (

@@ -10,40 +10,32 @@
 --
 -- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another
 -- user has the name or the email.
---
--- Whether they change is decided before the user's row is locked. If another transaction changes
--- them in between, two writes that exchange names or emails can still deadlock, and PostgreSQL
--- rolls one of them back.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
 as $$
 declare
-  v_is_renamed boolean := not exists (
-    select
-    from usuario
-    where id = p_id
-      and "strNombreUsuario" = p_usuario ->> 'strNombreUsuario'
-      and "strCorreo" = p_usuario ->> 'strCorreo'
-  );
+  v_antes record;
   v_anterior text;
   v_data jsonb;
 begin
-  if v_is_renamed then
-    perform lock_usuarios();
-  end if;
-
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
     return '{"data": null}';
   end if;
-  if v_is_renamed then
+
+  select "strNombreUsuario", "strCorreo", "imagenPublicId" into v_antes
+  from usuario
+  where id = p_id;
+  if v_antes."strNombreUsuario" <> p_usuario ->> 'strNombreUsuario'
+    or v_antes."strCorreo" <> p_usuario ->> 'strCorreo'
+  then
+    perform lock_usuarios();
     perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
   end if;
-
-  -- The user's row has been locked.
   if p_usuario ->> 'imagenUrl' is not null then
-    select "imagenPublicId" into v_anterior from usuario where id = p_id;
+    v_anterior := v_antes."imagenPublicId";
   end if;
+
   update usuario
   set
     "strNombreUsuario" = p_usuario ->> 'strNombreUsuario',
