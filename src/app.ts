@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, maxHeaderSize } from 'node:http'
+import underPressure from '@fastify/under-pressure'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
 import { startPasswords } from './access/password.js'
@@ -16,7 +17,6 @@ import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
-import { limitLoad } from './http/limits/load.js'
 import { limitPipelining } from './http/limits/pipelining.js'
 import healthRoutes from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
@@ -24,6 +24,9 @@ import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
 import usuarioRoutes from './usuario/routes.js'
+
+/** Requests are refused while the event loop lags by more than this, in milliseconds. */
+const MAX_LOOP_DELAY = 1000
 
 /** The descriptions that the OpenAPI document contains besides the routes. */
 const ABOUT = {
@@ -127,7 +130,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
-    await limitLoad(api)
+    await api.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY })
     guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
     parseJsonBodies(api, imageLimit)

@@ -88,6 +88,7 @@ begin
   end if;
   limite := v_propio;
 
+  -- The endpoint needs only a session, and a replica of release 0.2.0 has called.
   if p_actor -> 'modulo' = 'null' then
     return;
   end if;

@@ -41,11 +41,8 @@ begin
     end if;
   end if;
 
-  -- Without a limit these functions would check nothing, and the calls alone take time.
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-    perform refuse_granting('[]' || p_permiso, v_write.limite);
-  end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  perform refuse_granting('[]' || p_permiso, v_write.limite);
   return v_write.perfiles;
 end
 $$;

@@ -30,12 +30,10 @@ begin
   end if;
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
-  -- Without a limit refuse_beyond would check nothing, and the call alone takes time.
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-  end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   v_exists := v_perfil_anterior is not null;
+  -- In a deletion `p_id_perfil` is null, and this raises nothing.
   if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_exists) then
     raise foreign_key_violation using constraint = 'usuario_perfil_fk';
   end if;

@@ -30,10 +30,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       querystring: ModuloFiltro,
       response: { 200: Page(Modulo) },
     },
-    handler: async ({ sql, query }) => {
-      const page = await listModulos(sql, query)
-      return success(page)
-    },
+    handler: async ({ sql, query }) => success(await listModulos(sql, query)),
   })
 
   app.get('/list', {
@@ -49,10 +46,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       description: 'Necesita una sesión.',
       response: { 200: Success(TodosLosModulos) },
     },
-    handler: async ({ sql }) => {
-      const modulos = await listTodosLosModulos(sql)
-      return success({ data: modulos })
-    },
+    handler: async ({ sql }) => success({ data: await listTodosLosModulos(sql) }),
   })
 
   app.post('/', {
@@ -71,8 +65,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Modulo) },
     },
     handler: async ({ sql, caller, body }) => {
-      const { strNombreModulo } = body
-      const modulo = await insertModulo(sql, caller, strNombreModulo)
+      const modulo = await insertModulo(sql, caller, body.strNombreModulo)
       return success({ data: modulo })
     },
   })
@@ -95,8 +88,7 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Type.Optional(Modulo)) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const { strNombreModulo } = body
-      const modulo = await updateModulo(sql, caller, params.id, strNombreModulo)
+      const modulo = await updateModulo(sql, caller, params.id, body.strNombreModulo)
       return success({ data: modulo ?? undefined })
     },
   })

@@ -34,10 +34,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       querystring: PerfilFiltro,
       response: { 200: Page(Perfil) },
     },
-    handler: async ({ sql, query }) => {
-      const page = await listPerfiles(sql, query)
-      return success(page)
-    },
+    handler: async ({ sql, query }) => success(await listPerfiles(sql, query)),
   })
 
   app.get('/list', {
@@ -53,10 +50,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       description: 'Necesita una sesión.',
       response: { 200: Success(TodosLosPerfiles) },
     },
-    handler: async ({ sql }) => {
-      const perfiles = await listPerfilesBreves(sql)
-      return success({ data: perfiles })
-    },
+    handler: async ({ sql }) => success({ data: await listPerfilesBreves(sql) }),
   })
 
   app.post('/', {

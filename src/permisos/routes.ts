@@ -58,10 +58,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       querystring: Type.Object({ page: PageNumber }),
       response: { 200: Page(PermisoConNombres) },
     },
-    handler: async ({ sql, query }) => {
-      const page = await listPermisos(sql, query.page)
-      return success(page)
-    },
+    handler: async ({ sql, query }) => success(await listPermisos(sql, query.page)),
   })
 
   app.post('/', {

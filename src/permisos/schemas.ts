@@ -91,17 +91,6 @@ export const PermisosAccion = Named('PermisosAccion', 'Las acciones permitidas e
 })
 export type PermisosAccion = Static<typeof PermisosAccion>
 
-const MAPA: Record<string, PermisosAccion> = {
-  VENTAS: {
-    nombreModulo: 'VENTAS',
-    bitAgregar: true,
-    bitEditar: true,
-    bitConsulta: true,
-    bitEliminar: false,
-    bitDetalle: true,
-  },
-}
-
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
   success: Done,
@@ -111,7 +100,6 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
       {
         additionalProperties: PermisosAccion,
         description: 'Las acciones permitidas, por nombre de módulo. Sin clave no hay permiso',
-        examples: [MAPA],
       },
     ),
   ),

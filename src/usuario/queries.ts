@@ -141,15 +141,11 @@ export async function checkUsuarioWrite(
   await write(sql, call, CONFLICT)
 }
 
-const CORREO_REGISTRADO = 'El correo electrónico ya está registrado'
-const NOMBRE_REGISTRADO = 'El nombre de usuario ya está registrado'
-const PERFIL_DESCONOCIDO = 'El perfil indicado no existe'
+const CONFLICT: Constraints = {
+  usuario_correo_unico: ['conflict', 'El correo electrónico ya está registrado'],
+  usuario_nombre_unico: ['conflict', 'El nombre de usuario ya está registrado'],
+  usuario_perfil_fk: ['conflict', 'El perfil indicado no existe'],
+}
 
 /** The messages of the Failure `conflict` for a user. */
-export const CONFLICTOS = [CORREO_REGISTRADO, NOMBRE_REGISTRADO, PERFIL_DESCONOCIDO]
-
-const CONFLICT: Constraints = {
-  usuario_correo_unico: ['conflict', CORREO_REGISTRADO],
-  usuario_nombre_unico: ['conflict', NOMBRE_REGISTRADO],
-  usuario_perfil_fk: ['conflict', PERFIL_DESCONOCIDO],
-}
+export const CONFLICTOS = Object.values(CONFLICT).map(([, message = '']) => message)

@@ -51,10 +51,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       querystring: UsuarioFiltro,
       response: { 200: Page(UsuarioVisto) },
     },
-    handler: async ({ sql, query }) => {
-      const page = await listUsuarios(sql, query)
-      return success(page)
-    },
+    handler: async ({ sql, query }) => success(await listUsuarios(sql, query)),
   })
 
   app.get('/:id', {
