@@ -193,6 +193,21 @@ describe('the audit of a write', () => {
     expect(rows).toEqual([{ accion: 'insert' }])
   })
 
+  it('cannot be written by a role that gives a table of its own the trigger of the audit', async () => {
+    const role = sql(`falsaria_${process.pid}`)
+    await sql`create role ${role}`
+    const forgery = sql.begin(async (tx) => {
+      await tx`set local role ${role}`
+      await tx`create temporary table perfil (id integer, "strNombrePerfil" text) on commit drop`
+      await tx`
+        create trigger falso after insert on pg_temp.perfil
+          for each row execute function trigger_audit_record()
+      `
+    })
+    await expect(forgery).rejects.toMatchObject({ code: '42501' })
+    await sql`drop role ${role}`
+  })
+
   it('has a row for each login and logout that succeeds', async () => {
     await addUsuario(1)
     const nombre = `usuario${turn}`

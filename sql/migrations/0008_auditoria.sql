@@ -219,7 +219,7 @@ begin
     case
       when v_despues ? 'strPwd' and v_despues - '{strPwd,versionSesion}'::text[] = '{}' then 'password'
       when v_despues ? 'versionSesion' and v_despues - 'versionSesion' = '{}' then 'logout'
-      else lower(tg_op)
+      else lower(tg_op collate "C")
     end,
     tg_table_name,
     (v_record ->> 'id')::integer,
@@ -298,6 +298,13 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
+-- Otherwise any user of the database could make these functions call functions of that user, with the
+-- rights of their owner: by a trigger on a temporary table with a type and a cast of that user, or by
+-- types in the place of those that the first call in a connection looks up.
+revoke execute on function
+  audit(text, text, integer, text, jsonb, jsonb), trigger_audit_record(), trigger_audit_permisos()
+from public;
+
 -- Refuses to change or to remove rows of the audit, except while delete_auditoria sets
 -- `llavero.retencion`. This protects against mistakes and not against the owner of the table, who
 -- could set that or remove this trigger.
@@ -316,26 +323,6 @@ $$;
 
 create trigger protect_auditoria before update or delete or truncate on auditoria
   for each statement execute function protect_auditoria();
-
--- An update of a permission record gives the profile that has it a new version. If the record is
--- moved, both profiles get one. The service updates one record at a time, and for one record this
--- trigger takes half as long as that of 0004_versiones.sql, which ran once for each statement.
-create or replace function permisos_updated() returns trigger
-language plpgsql set search_path from current
-as $$
-begin
-  if old."idPerfil" = new."idPerfil" then
-    update perfil set "versionPermisos" = gen_random_uuid() where id = new."idPerfil";
-  else
-    perform touch_perfiles(array[old."idPerfil", new."idPerfil"], array[-1, 1]);
-  end if;
-  return null;
-end
-$$;
-
-drop trigger permisos_updated on permisos_perfil;
-create trigger permisos_updated after update on permisos_perfil
-  for each row execute function permisos_updated();
 
 -- A deactivation and a new password end all sessions of a user, whoever writes them.
 create function end_sesiones_of_usuario() returns trigger

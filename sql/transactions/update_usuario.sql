@@ -8,7 +8,7 @@
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires lock_usuarios if the name or the email changes. Raises a unique violation if another
+-- Acquires lock_nombres_de_usuario if the name or the email changes. Raises a unique violation if another
 -- user has the name or the email.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
@@ -29,7 +29,7 @@ begin
   if v_antes."strNombreUsuario" <> p_usuario ->> 'strNombreUsuario'
     or v_antes."strCorreo" <> p_usuario ->> 'strCorreo'
   then
-    perform lock_usuarios();
+    perform lock_nombres_de_usuario();
     perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
   end if;
   if p_usuario ->> 'imagenUrl' is not null then

@@ -1,11 +1,11 @@
 -- Acquires the advisory lock that a transaction needs before it adds a user, changes a user's name
--- or email, or sets up an administrator. Meanwhile every other transaction that calls lock_usuarios
+-- or email, or sets up an administrator. Meanwhile every other transaction that calls lock_nombres_de_usuario
 -- waits. The lock is held until the transaction ends.
 --
 -- Without it, two transactions that exchange the names of two users could deadlock in the unique
 -- index, and two replicas could both set up an administrator.
-create or replace function lock_usuarios() returns void
+create or replace function lock_nombres_de_usuario() returns void
 language sql
 as $$
-  select pg_advisory_xact_lock(7305511404);
+  select pg_advisory_xact_lock(7305511407);
 $$;
