@@ -54,6 +54,7 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
+  -- First the profiles up to the caller's own, then that one, and then those above it.
   perfiles := array(
     select id from perfil
     where id = any(p_perfiles) and id <= v_propio

@@ -38,6 +38,7 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { prefix, values, descending, others } = indexKeyFor(sql, filtro)
   const from = desde === undefined ? sql`'-infinity'` : moment(sql, desde)
   const to = hasta === undefined ? sql`'infinity'` : moment(sql, hasta)
+  // No row has the id 0, so no row at the moment `to` itself is before (to, 0).
   const end =
     antes === undefined
       ? sql`${to}, 0`

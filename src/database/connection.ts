@@ -81,6 +81,7 @@ export function openDriver(
   }
 
   const sql: Sql = postgres(url, options)
+  // The function with which this instance sends a query when it is awaited.
   const { handler } = sql`` as unknown as Query
 
   return {

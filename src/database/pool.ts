@@ -102,6 +102,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   function forUser(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
+      // They settle the promise of the caller. The driver gets others in their place (see trySend).
       const { resolve, reject } = query
       query.handler = () => execute(query, user).then(resolve, reject)
       return query
