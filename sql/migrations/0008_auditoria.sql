@@ -298,9 +298,9 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
--- Otherwise any user of the database could make these functions call functions of that user, with the
--- rights of their owner: by a trigger on a temporary table with a type and a cast of that user, or by
--- types in the place of those that the first call in a connection looks up.
+-- Otherwise any user of the database could make these functions call functions of that user, with
+-- the rights of their owner: by a trigger on a temporary table with a type and a cast of that user,
+-- or by types in the place of those that the first call in a connection looks up.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb), trigger_audit_record(), trigger_audit_permisos()
 from public;

@@ -9,8 +9,8 @@
 -- Returns {ensured}, which is false if there is an active administrator. The audit names ADMIN_* as
 -- the caller.
 --
--- Acquires lock_nombres_de_usuario, because several replicas may start together, and share_modulos, because a
--- new profile gets a record for each module. Then locks the user and the profile.
+-- Acquires lock_nombres_de_usuario, because several replicas may start together, and share_modulos,
+-- because a new profile gets a record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email. Raises a unique violation if another
 -- user has the name in different upper or lower case.

@@ -4,8 +4,8 @@
 -- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and
 -- a missing `idEstadoUsuario` is true. Returns {data}; `data` is the new user.
 --
--- Acquires lock_nombres_de_usuario, because it adds a user. Raises a unique violation if another user has the
--- name or the email.
+-- Acquires lock_nombres_de_usuario, because it adds a user. Raises a unique violation if another
+-- user has the name or the email.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

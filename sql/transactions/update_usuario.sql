@@ -8,8 +8,8 @@
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires lock_nombres_de_usuario if the name or the email changes. Raises a unique violation if another
--- user has the name or the email.
+-- Acquires lock_nombres_de_usuario if the name or the email changes. Raises a unique violation if
+-- another user has the name or the email.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
