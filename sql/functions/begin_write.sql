@@ -54,13 +54,16 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- First the profiles up to the caller's own, then that one, and then those above it.
-  perfiles := array(
-    select id from perfil
-    where id = any(p_perfiles) and id <= v_propio
-    order by id
-    for no key update
-  );
+  -- First the profiles up to the caller's own, then that one, and then those above it. Mostly there
+  -- are none of the first, and the condition saves a statement.
+  if v_propio >= any(p_perfiles) then
+    perfiles := array(
+      select id from perfil
+      where id = any(p_perfiles) and id <= v_propio
+      order by id
+      for no key update
+    );
+  end if;
   select "strNombrePerfil", "bitAdministrador" into v_perfil
   from perfil
   where id = v_propio

@@ -41,8 +41,10 @@ begin
     end if;
   end if;
 
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
-  perform refuse_granting('[]' || p_permiso, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+    perform refuse_granting('[]' || p_permiso, v_write.limite);
+  end if;
   return v_write.perfiles;
 end
 $$;

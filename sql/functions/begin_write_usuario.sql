@@ -30,7 +30,9 @@ begin
   end if;
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
-  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  if v_write.limite is not null then
+    perform refuse_beyond(v_write.perfiles, v_write.limite);
+  end if;
 
   v_exists := v_perfil_anterior is not null;
   -- In a deletion `p_id_perfil` is null, and this raises nothing.
