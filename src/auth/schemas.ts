@@ -29,12 +29,7 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
     max: 8192,
     description: 'El token que da el widget del captcha',
     examples: ['token del widget'],
-    messages: {
-      missing: CAPTCHA_RECHAZADO,
-      text: CAPTCHA_RECHAZADO,
-      characters: CAPTCHA_RECHAZADO,
-      length: CAPTCHA_RECHAZADO,
-    },
+    messages: CAPTCHA_RECHAZADO,
   }),
 })
 
@@ -60,30 +55,12 @@ export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está 
 
 const UsuarioDeSesion = Type.Object(
   {
-    id: Type.Integer({
-      description: 'Id del usuario',
-      examples: [7],
-    }),
-    nombre: Type.String({
-      description: 'Nombre de usuario',
-      examples: ['ana'],
-    }),
-    idPerfil: Type.Integer({
-      description: 'Id del perfil del usuario',
-      examples: [3],
-    }),
-    correo: Type.String({
-      description: 'Correo electrónico',
-      examples: ['ana@ejemplo.com'],
-    }),
-    celular: Nullable<string>('string', {
-      description: 'Número de celular',
-      examples: ['5512345678'],
-    }),
-    imagenUrl: Nullable<string>('string', {
-      description: 'Dirección de la imagen',
-      examples: ['https://imagenes.ejemplo.com/ana.png'],
-    }),
+    id: Type.Integer({ description: 'Id del usuario' }),
+    nombre: Type.String({ description: 'Nombre de usuario' }),
+    idPerfil: Type.Integer({ description: 'Id del perfil del usuario' }),
+    correo: Type.String({ description: 'Correo electrónico' }),
+    celular: Nullable<string>('string', { description: 'Número de celular' }),
+    imagenUrl: Nullable<string>('string', { description: 'Dirección de la imagen' }),
   },
   { description: 'El usuario que ha iniciado la sesión' },
 )

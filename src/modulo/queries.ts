@@ -10,11 +10,10 @@ export async function listModulos(sql: Sql, filtro: ModuloFiltro) {
   // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
   // and Spanish letters only, so the text is converted in the same way as the names.
   const text = filtro.search?.toUpperCase()
-  const nombre = sql`"strNombreModulo"`
   const rows = sql`
     select id, "strNombreModulo"
     from modulo
-    where ${text === undefined ? sql`true` : hasText(sql, nombre, text)}
+    where ${hasText(sql, sql`"strNombreModulo"`, text)}
   `
   return findPage<Modulo>(sql, filtro, rows)
 }

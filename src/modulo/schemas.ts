@@ -7,18 +7,12 @@ import {
   isText,
   requiredAndNotBlank,
 } from '../http/input/constraints.js'
-import { field, IdWithOneText, PageNumber, Search } from '../http/input/fields.js'
+import { field, Id, PageNumber, Search } from '../http/input/fields.js'
 
 /** A module (contract, section 2.3). */
 export const Modulo = Named('Modulo', 'Un módulo', {
-  id: Type.Integer({
-    description: 'Id del módulo',
-    examples: [16],
-  }),
-  strNombreModulo: Type.String({
-    description: 'Nombre del módulo, en mayúsculas',
-    examples: ['VENTAS'],
-  }),
+  id: Type.Integer({ description: 'Id del módulo' }),
+  strNombreModulo: Type.String({ description: 'Nombre del módulo, en mayúsculas' }),
 })
 export type Modulo = Static<typeof Modulo>
 
@@ -61,5 +55,5 @@ export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
 })
 
 export const ModuloParams = Type.Object({
-  id: IdWithOneText('ID de módulo inválido.', 'Id del módulo'),
+  id: Id('Id del módulo', 'ID de módulo inválido.'),
 })

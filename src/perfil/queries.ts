@@ -7,13 +7,11 @@ import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } fr
 /** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
   const { search, isAdmin } = filtro
-  const every = sql`true`
-  const nombre = sql`"strNombrePerfil"`
   const rows = sql`
     select id, "strNombrePerfil", "bitAdministrador"
     from perfil
-    where ${search === undefined ? every : hasText(sql, nombre, search)}
-      and ${isAdmin === undefined ? every : sql`"bitAdministrador" = ${isAdmin}`}
+    where ${hasText(sql, sql`"strNombrePerfil"`, search)}
+      and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
   `
   return findPage<Perfil>(sql, filtro, rows)
 }

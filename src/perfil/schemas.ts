@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Named } from '../http/answers/envelopes.js'
 import {
   Bool,
-  IdWithOneText,
+  Id,
   Omissible,
   PageNumber,
   QueryBoolean,
@@ -12,17 +12,10 @@ import {
 
 /** A profile (contract, section 2.2). */
 export const Perfil = Named('Perfil', 'Un perfil', {
-  id: Type.Integer({
-    description: 'Id del perfil',
-    examples: [3],
-  }),
-  strNombrePerfil: Type.String({
-    description: 'Nombre del perfil',
-    examples: ['Ventas'],
-  }),
+  id: Type.Integer({ description: 'Id del perfil' }),
+  strNombrePerfil: Type.String({ description: 'Nombre del perfil' }),
   bitAdministrador: Type.Boolean({
     description: 'Si el perfil es de administrador y puede hacer todo',
-    examples: [false],
   }),
 })
 export type Perfil = Static<typeof Perfil>
@@ -64,5 +57,5 @@ export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a 
 export type PerfilEditado = Static<typeof PerfilEditado>
 
 export const PerfilParams = Type.Object({
-  id: IdWithOneText('ID de perfil inválido', 'Id del perfil'),
+  id: Id('Id del perfil', 'ID de perfil inválido'),
 })

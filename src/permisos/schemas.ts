@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Done, Named } from '../http/answers/envelopes.js'
 import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
-import { field, Id, IdWithOneText, Omissible } from '../http/input/fields.js'
+import { field, Id, Omissible } from '../http/input/fields.js'
 
 const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
 
@@ -18,30 +18,18 @@ const flags = <T extends TSchema>(flag: (description: string) => T) => ({
 })
 
 /** The schemas of the flags in an answer. */
-const storedFlags = flags((description) => Type.Boolean({ description, examples: [true] }))
+const storedFlags = flags((description) => Type.Boolean({ description }))
 
 // The OpenAPI document's descriptions of the other fields.
-const ID_PERFIL = {
-  description: 'Id del perfil que tiene el permiso',
-  examples: [3],
-}
-const ID_MODULO = {
-  description: 'Id del módulo del permiso',
-  examples: [16],
-}
-const NOMBRE_MODULO = {
-  description: 'Nombre del módulo',
-  examples: ['VENTAS'],
-}
+const ID_PERFIL = 'Id del perfil que tiene el permiso'
+const ID_MODULO = 'Id del módulo del permiso'
+const NOMBRE_MODULO = 'Nombre del módulo'
 
 /** The schemas of the ids in an answer. */
 const storedIds = {
-  id: Type.Integer({
-    description: 'Id del permiso',
-    examples: [12],
-  }),
-  idPerfil: Type.Integer(ID_PERFIL),
-  idModulo: Type.Integer(ID_MODULO),
+  id: Type.Integer({ description: 'Id del permiso' }),
+  idPerfil: Type.Integer({ description: ID_PERFIL }),
+  idModulo: Type.Integer({ description: ID_MODULO }),
 }
 
 /** The values that a flag in a request may have. Each of them except `true` means false. */
@@ -74,11 +62,8 @@ export const PermisoConNombres = Named(
   'Un permiso con los nombres de perfil y módulo',
   {
     ...storedIds,
-    nombrePerfil: Type.String({
-      description: 'Nombre del perfil',
-      examples: ['Ventas'],
-    }),
-    nombreModulo: Type.String(NOMBRE_MODULO),
+    nombrePerfil: Type.String({ description: 'Nombre del perfil' }),
+    nombreModulo: Type.String({ description: NOMBRE_MODULO }),
     ...storedFlags,
   },
 )
@@ -86,7 +71,7 @@ export type PermisoConNombres = Static<typeof PermisoConNombres>
 
 /** What a profile may do in one module (contract, section 2.5). */
 export const PermisosAccion = Named('PermisosAccion', 'Las acciones permitidas en un módulo', {
-  nombreModulo: Type.String(NOMBRE_MODULO),
+  nombreModulo: Type.String({ description: NOMBRE_MODULO }),
   ...storedFlags,
 })
 export type PermisosAccion = Static<typeof PermisosAccion>
@@ -109,15 +94,15 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
-  idPerfil: Id(ID_PERFIL.description, obligatorio),
-  idModulo: Id(ID_MODULO.description, obligatorio),
+  idPerfil: Id(ID_PERFIL, obligatorio),
+  idModulo: Id(ID_MODULO, obligatorio),
   ...flags(sentFlag),
 })
 export type PermisoEnviado = Static<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
 export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
-  idModulo: Id(ID_MODULO.description),
+  idModulo: Id(ID_MODULO),
   ...flags(sentFlag),
 })
 export type Entrada = Static<typeof Entrada>
@@ -131,7 +116,7 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
 export const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
-  idPerfil: IdWithOneText('ID de perfil requerido', 'Id del perfil cuyos permisos se sustituyen'),
+  idPerfil: Id('Id del perfil cuyos permisos se sustituyen', 'ID de perfil requerido'),
   permisos: Omissible(
     field<Entrada[]>([required, isList], {
       items: Entrada,
@@ -151,8 +136,8 @@ export const MatrizHeaders = Type.Object({
 })
 
 export const PermisoParams = Type.Object({
-  id: IdWithOneText('ID de permiso inválido', 'Id del permiso'),
+  id: Id('Id del permiso', 'ID de permiso inválido'),
 })
 export const DePerfilParams = Type.Object({
-  idPerfil: IdWithOneText('ID de perfil inválido', 'Id del perfil'),
+  idPerfil: Id('Id del perfil', 'ID de perfil inválido'),
 })

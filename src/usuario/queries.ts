@@ -16,10 +16,12 @@ import type {
 export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
   const { search, idPerfil, estado } = filtro
   const every = sql`true`
+  const nombre = sql`"strNombreUsuario"`
+  const correo = sql`"strCorreo"`
   const rows = sql`
     select ${columns(sql)}
     from usuario
-    where ${search === undefined ? every : isNamed(sql, search)}
+    where (${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})
       and ${idPerfil === undefined ? every : sql`"idPerfil" = ${idPerfil}`}
       and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
   `
@@ -40,13 +42,6 @@ const columns = (sql: Sql) => sql`
   "idEstadoUsuario",
   "imagenUrl"
 `
-
-/** Returns the condition that the name or the email contains the text. */
-function isNamed(sql: Sql, search: string) {
-  const nombre = sql`"strNombreUsuario"`
-  const correo = sql`"strCorreo"`
-  return sql`(${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})`
-}
 
 /**
  * A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing.

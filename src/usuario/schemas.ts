@@ -13,7 +13,6 @@ import {
   Bool,
   field,
   Id,
-  IdWithOneText,
   Omissible,
   PageNumber,
   QueryBoolean,
@@ -26,10 +25,7 @@ const NOMBRE = {
   description: 'Nombre de usuario, único sin distinguir mayúsculas',
   examples: ['ana'],
 }
-const ID_PERFIL = {
-  description: 'Id del perfil del usuario',
-  examples: [3],
-}
+const ID_PERFIL = 'Id del perfil del usuario'
 const CORREO = {
   description: 'Correo electrónico, único sin distinguir mayúsculas',
   examples: ['ana@ejemplo.com'],
@@ -40,20 +36,17 @@ const CELULAR = {
 }
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
-const Email = Text({ further: [isEmail], ...CORREO })
+// Fields of both requests.
+const Nombre = Text({ further: [isVisible], ...NOMBRE })
+const Correo = Text({ further: [isEmail], ...CORREO })
+const Celular = Omissible(Text({ presence: required, ...CELULAR }))
 
 /** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
-  id: Type.Integer({
-    description: 'Id del usuario',
-    examples: [7],
-  }),
+  id: Type.Integer({ description: 'Id del usuario' }),
   strNombreUsuario: Type.String(NOMBRE),
-  idPerfil: Type.Integer(ID_PERFIL),
-  strPwd: Type.String({
-    description: 'Hash bcrypt de la contraseña',
-    examples: ['$2b$10$abcdefghijklmnopqrstuuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0'],
-  }),
+  idPerfil: Type.Integer({ description: ID_PERFIL }),
+  strPwd: Type.String({ description: 'Hash bcrypt de la contraseña' }),
   strCorreo: Type.String(CORREO),
   strNumeroCelular: Nullable<string>('string', CELULAR),
   idEstadoUsuario: Type.Boolean({
@@ -62,7 +55,6 @@ export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseñ
   }),
   imagenUrl: Nullable<string>('string', {
     description: 'Dirección de la imagen; null si no tiene',
-    examples: ['https://imagenes.ejemplo.com/ana.png'],
   }),
 })
 export type Usuario = Static<typeof Usuario>
@@ -70,10 +62,7 @@ export type Usuario = Static<typeof Usuario>
 /** A user with the name of the profile and without the hash of the password. */
 export const UsuarioVisto = Named('UsuarioVisto', 'Un usuario, como se lista y se consulta', {
   ...Type.Omit(Usuario, ['strPwd']).properties,
-  nombrePerfil: Type.String({
-    description: 'Nombre del perfil',
-    examples: ['Ventas'],
-  }),
+  nombrePerfil: Type.String({ description: 'Nombre del perfil' }),
 })
 export type UsuarioVisto = Static<typeof UsuarioVisto>
 
@@ -126,11 +115,11 @@ const Imagen = field<string>([requiredAndNotEmpty, isText, isDataImage, isWholeI
 const isBase64 = (text: string) => /^[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?$/.test(text)
 
 export const UsuarioNuevo = Named('UsuarioNuevo', 'El usuario que se crea', {
-  strNombreUsuario: Text({ further: [isVisible], ...NOMBRE }),
-  idPerfil: Id(ID_PERFIL.description),
+  strNombreUsuario: Nombre,
+  idPerfil: Id(ID_PERFIL),
   strPwd: Password,
-  strCorreo: Email,
-  strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
+  strCorreo: Correo,
+  strNumeroCelular: Celular,
   idEstadoUsuario: Omissible(Bool(`${ACTIVO}. Si falta: true`)),
   imagenBase64: Omissible(Imagen),
 })
@@ -140,10 +129,10 @@ export const UsuarioEditado = Named(
   'UsuarioEditado',
   'Los datos que sustituyen a los del usuario',
   {
-    strNombreUsuario: Text({ further: [isVisible], ...NOMBRE }),
-    idPerfil: Id(ID_PERFIL.description),
-    strCorreo: Email,
-    strNumeroCelular: Omissible(Text({ presence: required, ...CELULAR })),
+    strNombreUsuario: Nombre,
+    idPerfil: Id(ID_PERFIL),
+    strCorreo: Correo,
+    strNumeroCelular: Celular,
     idEstadoUsuario: Bool(ACTIVO),
     strPwd: Omissible(PasswordNuevo),
     imagenBase64: Omissible(Imagen),
@@ -152,5 +141,5 @@ export const UsuarioEditado = Named(
 export type UsuarioEditado = Static<typeof UsuarioEditado>
 
 export const UsuarioParams = Type.Object({
-  id: IdWithOneText('ID de usuario inválido', 'Id del usuario'),
+  id: Id('Id del usuario', 'ID de usuario inválido'),
 })

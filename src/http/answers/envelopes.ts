@@ -39,7 +39,6 @@ export const Page = <T extends TSchema>(row: T) =>
     totalPages: Type.Integer({
       minimum: 0,
       description: 'Cuántas páginas hay',
-      examples: [1],
     }),
   })
 

@@ -13,8 +13,11 @@ import {
   requiredAndNotEmpty,
 } from './constraints.js'
 
-/** The contract's texts for the constraints of a field, by the name of the constraint. */
-export type Messages = Partial<Record<string, string>>
+/**
+ * The contract's texts for the constraints of a field, by the name of the constraint, or one text
+ * for all of them.
+ */
+type Messages = Partial<Record<string, string>> | string
 
 /** The options of a field. All other keys are further keywords of its JSON Schema. */
 interface FieldOptions<T> extends SchemaOptions {
@@ -51,7 +54,7 @@ export function field<T>(
 export const rulesOf = (schema: TSchema) => (schema as TSchema & { [RULES]: Rules })[RULES]
 
 /** The largest value of an integer column in PostgreSQL, and so the largest id. */
-export const MAX_ID = 2_147_483_647
+const MAX_ID = 2_147_483_647
 /** Handlers get this id for every whole number that cannot be an id. No row has it. */
 export const UNKNOWN_ID = -1
 
@@ -73,10 +76,6 @@ export const Id = (description: string, messages?: Messages) =>
     // No row has this id, so an example that is sent as it is changes nothing.
     examples: [MAX_ID],
   })
-
-/** Returns the schema of an id with one text, `message`, for all of its constraints. */
-export const IdWithOneText = (message: string, description: string) =>
-  Id(description, { missing: message, number: message })
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>

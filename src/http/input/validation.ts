@@ -1,7 +1,6 @@
 import { OptionalKind, type TObject, type TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../answers/failures.js'
-import { required } from './constraints.js'
 import { rulesOf } from './fields.js'
 
 /**
@@ -57,8 +56,8 @@ function readField(name: string, schema: TSchema, value: unknown) {
   const { constraints, messages = {}, decode } = rulesOf(schema)
   const violated = constraints.find((constraint) => !constraint.isSatisfied(value))
   if (violated) {
-    if (violated.name === required.name && OptionalKind in schema) return undefined
-    const message = messages[violated.name]
+    if (violated.name === 'missing' && OptionalKind in schema) return undefined
+    const message = typeof messages === 'string' ? messages : messages[violated.name]
     if (message !== undefined) throw new Failure('invalid', message)
     throw new Failure('malformed', violated.message.replace('%s', name))
   }
