@@ -4,24 +4,11 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
 import { type FailureAnswer, USUAL } from '../answers/failures.js'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Whether successful answers have the header `ETag`, for the OpenAPI document. */
-    etag?: true
-  }
-}
-
-/** The texts of the document about the whole service and about each feature. */
-export interface About {
-  description: string
-  tags: { name: string; description: string }[]
-}
-
 /**
  * Collects the routes with an `operationId` that are registered after this call. When the
  * application is ready, documentOf returns the OpenAPI document of these routes.
  */
-export async function collectRoutes(app: FastifyInstance, { description, tags }: About) {
+export async function collectRoutes(app: FastifyInstance) {
   await app.register(swagger, {
     transform: describeOperation,
     // A literal stays a `const`. If it were an `enum` with one value, client generators would make
@@ -32,10 +19,9 @@ export async function collectRoutes(app: FastifyInstance, { description, tags }:
       info: {
         title: 'Llavero',
         version: VERSION,
-        description,
+        description: 'Administración del control de acceso',
       },
       servers: [{ url: '/' }],
-      tags,
       components: {
         securitySchemes: {
           bearer: {
@@ -91,41 +77,10 @@ function answersOf(route: RouteOptions) {
   const failures = failuresOf(route)
   const statuses = [...Object.keys(successes).map(Number), ...failures.map(({ status }) => status)]
   const answers = statuses.map((status) => {
-    const success = successes[status]
     const failuresOfStatus = failures.filter((failure) => failure.status === status)
-    const headers = {
-      'x-request-id': REQUEST_ID,
-      ...HEADERS[status],
-      ...(success && route.config?.etag && { etag: ETAG }),
-    }
-    return [status, { ...answerSchema(success, failuresOfStatus), headers }]
+    return [status, answerSchema(successes[status], failuresOfStatus)]
   })
   return Object.fromEntries(answers)
-}
-
-const REQUEST_ID = {
-  type: 'string',
-  description: 'Id de la petición, con el que consta en el registro',
-}
-const ETAG = { type: 'string', description: 'La versión de lo leído o guardado' }
-const RETRY_AFTER = {
-  type: 'integer',
-  description: 'Segundos tras los que conviene repetir la petición',
-}
-
-/** The further headers of the answers with these statuses. */
-const HEADERS: Record<number, object | undefined> = {
-  401: {
-    'www-authenticate': { type: 'string', description: 'El esquema de autenticación: Bearer' },
-  },
-  403: {
-    'x-needs': {
-      type: 'string',
-      description: 'Lo que falta: un permiso, como en security, o administrador',
-    },
-  },
-  429: { 'retry-after': RETRY_AFTER },
-  503: { 'retry-after': RETRY_AFTER },
 }
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */
