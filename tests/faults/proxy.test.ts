@@ -49,7 +49,7 @@ ${await readDeployed('nginx.conf')}
 async function caddyConfig() {
   const caddyfile = await readDeployed('Caddyfile')
   return caddyfile
-    .replace(/^:8080 \{/m, 'http://127.0.0.1:8080 {')
+    .replace(/^:(8080|9000) \{/gm, 'http://127.0.0.1:$1 {')
     .replace('app1:3000', '127.0.0.1:3001')
     .replace('app2:3000', '127.0.0.1:3002')
 }
@@ -91,6 +91,7 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
     3001: ports[0],
     3002: ports[1],
     8080: port,
+    9000: await freePort(),
   }
   const config = (await readConfig()).replace(
     /127\.0\.0\.1:(\d+)/g,
