@@ -12,7 +12,7 @@ import type { Config } from './config.js'
 import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
-import { answerOddRequests, refuseConnection } from './http/answers/unreadable.js'
+import { answerOddRequests, refuseConnection, UNREADABLE_PATH } from './http/answers/unreadable.js'
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
@@ -65,10 +65,10 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // Called for a path that cannot be decoded, before any hook. The request is routed again with
-    // an empty path, so that the hooks run and answerOddRequests refuses it.
+    // Called for a path that cannot be decoded, before any hook. The request is routed again, so
+    // that the hooks run and answerOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
-      raw.url = ''
+      raw.url = UNREADABLE_PATH
       app.routing(raw, reply.raw)
     },
     clientErrorHandler: (error, connection) => {

@@ -107,6 +107,7 @@ type IsValid = (text: string) => boolean
 /** A text. Without `preset`, the variable is required. */
 function text<Text extends string>(mustBe: string, isValid: IsValid, preset?: string) {
   const parse = (text: string) => {
+    // A preset of '' stands for a variable that is not set, and is valid.
     assert(text === preset || isValid(text))
     return text as Text
   }

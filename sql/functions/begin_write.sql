@@ -92,7 +92,7 @@ begin
   end if;
   limite := v_propio;
 
-  -- The endpoint needs only a session, and a replica of release 0.2.0 has called.
+  -- A replica of release 0.2.0 sends a JSON null for an endpoint that needs only a session.
   if p_actor -> 'modulo' = 'null' then
     return;
   end if;

@@ -3,7 +3,7 @@ import { Failure, type FailureArguments } from '../http/answers/failures.js'
 import { forbidden } from './refusal.js'
 
 /** A Failure for each constraint that a write may violate, by the name of the constraint. */
-export type Constraints = Record<string, FailureArguments>
+export type FailureByConstraint = Record<string, FailureArguments>
 
 /**
  * Calls a function of sql/transactions, or one that begins a write, and returns its answer. `call`
@@ -16,7 +16,7 @@ export type Constraints = Record<string, FailureArguments>
 export async function write<Answer>(
   sql: Sql,
   call: Value,
-  failures: Constraints = {},
+  failures: FailureByConstraint = {},
 ): Promise<Answer> {
   const [row] = await sql<[{ answer: Answer }]>`select ${call} as answer`.catch((error) => {
     const { code, detail, constraint_name = '' } = error

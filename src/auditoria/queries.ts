@@ -29,13 +29,13 @@ const columns = (sql: Sql) => sql`
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
  * statement reads at most one row more than it returns, wherever the page begins. The filter, the
- * time and the id are compared as one row, because with a separate condition for a frequent value
- * PostgreSQL avoids the index. `idUsuario` together with `entidad` uses one index, and the other
- * condition is checked row by row.
+ * time and the id are compared as one row, as in `("idUsuario", fecha, id) < (7, now(), 0)`,
+ * because with a separate condition for a frequent value PostgreSQL avoids the index. `idUsuario`
+ * together with `entidad` uses one index, and the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro
-  const { prefix, values, descending, others } = indexKeyFor(sql, filtro)
+  const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(sql, filtro)
   const from = desde === undefined ? sql`'-infinity'` : moment(sql, desde)
   const to = hasta === undefined ? sql`'infinity'` : moment(sql, hasta)
   // No row has the id 0, so no row at the moment `to` itself is before (to, 0).
@@ -46,11 +46,11 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const rows = await sql<Fila[]>`
     select ${columns(sql)}
     from auditoria
-    where (${prefix} fecha) >= (${values} ${from})
-      and (${prefix} fecha, id) < (${values} ${end})
+    where (${keyColumns} fecha) >= (${keyValues} ${from})
+      and (${keyColumns} fecha, id) < (${keyValues} ${end})
       and fecha < ${to}
-      and ${others}
-    order by ${descending} auditoria.fecha desc, auditoria.id desc
+      and ${otherCondition}
+    order by ${keyOrder} auditoria.fecha desc, auditoria.id desc
     limit ${MAX_ROWS + 1}
   `
   const data = rows.slice(0, MAX_ROWS)
@@ -66,29 +66,29 @@ function indexKeyFor(sql: Sql, { idUsuario, entidad, id }: Filtro) {
   const every = sql`true`
   if (entidad !== undefined && id !== undefined) {
     return {
-      prefix: sql`entidad, "idEntidad",`,
-      values: sql`${entidad}, ${id}::integer,`,
-      descending: sql`entidad desc, "idEntidad" desc,`,
-      others: idUsuario === undefined ? every : sql`"idUsuario" = ${idUsuario}`,
+      keyColumns: sql`entidad, "idEntidad",`,
+      keyValues: sql`${entidad}, ${id}::integer,`,
+      keyOrder: sql`entidad desc, "idEntidad" desc,`,
+      otherCondition: idUsuario === undefined ? every : sql`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
     return {
-      prefix: sql`"idUsuario",`,
-      values: sql`${idUsuario}::integer,`,
-      descending: sql`"idUsuario" desc,`,
-      others: entidad === undefined ? every : sql`entidad = ${entidad}`,
+      keyColumns: sql`"idUsuario",`,
+      keyValues: sql`${idUsuario}::integer,`,
+      keyOrder: sql`"idUsuario" desc,`,
+      otherCondition: entidad === undefined ? every : sql`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
     return {
-      prefix: sql`entidad,`,
-      values: sql`${entidad},`,
-      descending: sql`entidad desc,`,
-      others: every,
+      keyColumns: sql`entidad,`,
+      keyValues: sql`${entidad},`,
+      keyOrder: sql`entidad desc,`,
+      otherCondition: every,
     }
   }
-  return { prefix: sql``, values: sql``, descending: sql``, others: every }
+  return { keyColumns: sql``, keyValues: sql``, keyOrder: sql``, otherCondition: every }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970. */

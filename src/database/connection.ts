@@ -1,5 +1,10 @@
 import { Socket } from 'node:net'
-import postgres, { type Options, type PendingQuery, type Row, type Sql } from 'postgres'
+import postgres, {
+  type Sql as DriverSql,
+  type Options,
+  type PendingQuery,
+  type Row,
+} from 'postgres'
 import type { Config } from '../config.js'
 import { inTime } from './sql.js'
 
@@ -80,7 +85,7 @@ export function openDriver(
     connection: { application_name: 'llavero', ...connection },
   }
 
-  const sql: Sql = postgres(url, options)
+  const sql: DriverSql = postgres(url, options)
   // The function with which this instance sends a query when it is awaited.
   const { handler } = sql`` as unknown as Query
 
@@ -118,7 +123,7 @@ export function openDriver(
  * Opens one connection to the first host that is a primary, for migrations, which may take long.
  * The caller must end it. If no host can be used, throws an error with the reason for each host.
  */
-export async function openPrimary(config: Config): Promise<Sql> {
+export async function openPrimary(config: Config): Promise<DriverSql> {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
     const { sql, cut } = openDriver(config, host, { max: 1 })

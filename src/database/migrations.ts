@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Sql, TransactionSql } from 'postgres'
+import type { Sql as DriverSql, TransactionSql } from 'postgres'
 import { VERSION } from '../version.js'
 
 /** The key of the advisory lock for migrations. No other lock in this database has it. */
@@ -16,7 +16,7 @@ export const MIGRATION_LOCK = 7_305_511_402
  * this release does not know, a newer release has migrated the database. Then migrate changes
  * nothing and returns undefined.
  */
-export async function migrate(sql: Sql): Promise<string[] | undefined> {
+export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
   const migrations = readSqlFolder('migrations')
   const known = migrations.map(({ name }) => name)
 

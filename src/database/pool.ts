@@ -76,7 +76,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   let driver = open()
   /** Why the last attempt to open a connection has failed. */
   let lastFailure: Error | undefined
-  let answeredAt = Number.NEGATIVE_INFINITY
+  /** When a statement was last answered, in milliseconds since the process has started. */
+  let answeredAt: number | undefined
   /** The host that serves. Undefined while the database is lost. */
   let serving = hosts[0]
   let isEnded = false
@@ -102,8 +103,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   function forUser(user?: number): Sql {
     const tag = (strings: TemplateStringsArray, ...values: never[]) => {
       const query = driver.sql(strings, ...values) as Query
-      // They settle the promise of the caller. The driver gets others in their place (see trySend).
       const { resolve, reject } = query
+      // Awaiting the query calls its `handler`. The driver's would send the query at once. This one
+      // queues it, and settles the promise of the caller when the pool has an answer.
       query.handler = () => execute(query, user).then(resolve, reject)
       return query
     }
@@ -169,12 +171,13 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   function onUnsent(used: Driver, error: Error) {
-    if (performance.now() - answeredAt < SERVING) return
+    const isFull = answeredAt !== undefined && performance.now() - answeredAt < SERVING
+    if (isFull) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
     // Before the first answer, moving to another host is not worth a line of the log.
-    if (serving && answeredAt < 0) serving = hosts[0]
+    if (serving && answeredAt === undefined) serving = hosts[0]
     replace(used)
   }
 
@@ -190,6 +193,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   /** Returns the error for a statement that could not be sent. */
   function notSent() {
     if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
+    // No attempt to open a connection has failed, so all connections are in use.
     if (!lastFailure) return new Failure('busy')
     if (serving) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     serving = undefined

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/schemas.js'
-import { type Constraints, write } from '../access/write.js'
+import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
 import type { Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
@@ -72,4 +72,4 @@ const sentModulo = (strNombreModulo: string) => ({
     .trim(),
 })
 
-const DUPLICATE: Constraints = { modulo_nombre_unico: ['conflict'] }
+const DUPLICATE: FailureByConstraint = { modulo_nombre_unico: ['conflict'] }

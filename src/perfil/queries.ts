@@ -17,7 +17,7 @@ export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
 }
 
 /** Finds all profiles, by ascending id. */
-export async function listPerfilesBreves(sql: Sql): Promise<PerfilBreve[]> {
+export async function listTodosLosPerfiles(sql: Sql): Promise<PerfilBreve[]> {
   return sql<PerfilBreve[]>`
     select id, "strNombrePerfil"
     from perfil

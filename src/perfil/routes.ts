@@ -6,7 +6,7 @@ import {
   deletePerfil,
   insertPerfil,
   listPerfiles,
-  listPerfilesBreves,
+  listTodosLosPerfiles,
   updatePerfil,
 } from './queries.js'
 import {
@@ -50,7 +50,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       description: 'Necesita una sesión.',
       response: { 200: Success(TodosLosPerfiles) },
     },
-    handler: async ({ sql }) => success({ data: await listPerfilesBreves(sql) }),
+    handler: async ({ sql }) => success({ data: await listTodosLosPerfiles(sql) }),
   })
 
   app.post('/', {

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/schemas.js'
-import { type Constraints, write } from '../access/write.js'
+import { type FailureByConstraint, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import type { Sql } from '../database/sql.js'
 import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './schemas.js'
@@ -141,7 +141,7 @@ export async function replacePermisos(
 }
 
 /** The failures of a write of a single record. */
-const INVALID: Constraints = {
+const INVALID: FailureByConstraint = {
   permisos_perfil_perfil_fk: ['invalid', DESCONOCIDO],
   permisos_perfil_modulo_fk: ['invalid', DESCONOCIDO],
   permisos_perfil_unico: ['conflict'],

@@ -1,12 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Passwords } from '../access/password.js'
-import { type Constraints, write } from '../access/write.js'
+import { type FailureByConstraint, write } from '../access/write.js'
 import { type Config, ConfigError } from '../config.js'
 import type { Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
 
 /** Why the user in ADMIN_* cannot be written, by the constraint that forbids it. */
-const TAKEN: Constraints = {
+const TAKEN: FailureByConstraint = {
   usuario_correo_unico: ['conflict', 'ADMIN_EMAIL: another user has it'],
   usuario_nombre_unico: [
     'conflict',

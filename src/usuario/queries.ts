@@ -1,6 +1,6 @@
 import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
-import { type Constraints, write } from '../access/write.js'
+import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
 import type { Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
@@ -136,7 +136,7 @@ export async function checkUsuarioWrite(
   await write(sql, call, CONFLICT)
 }
 
-const CONFLICT: Constraints = {
+const CONFLICT: FailureByConstraint = {
   usuario_correo_unico: ['conflict', 'El correo electrónico ya está registrado'],
   usuario_nombre_unico: ['conflict', 'El nombre de usuario ya está registrado'],
   usuario_perfil_fk: ['conflict', 'El perfil indicado no existe'],

@@ -5,6 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import { Failure, JSON_TYPE, USUAL } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
+/** In the place of a path that cannot be decoded. No client can send it. */
+export const UNREADABLE_PATH = ''
+
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */
 const STATUS_BY_CODE: Record<string, number> = {
   HPE_HEADER_OVERFLOW: 431,
@@ -37,11 +40,12 @@ export function refuseConnection(
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
+  // The response in progress: of an earlier request, or of this one if it has not been read to its
+  // end.
   const response = connection._httpMessage
   if (response?.req.complete) {
-    // This response belongs to an earlier, complete request on the same connection. The client
-    // would mistake the refusal for that response, so the refusal waits until the response has been
-    // sent.
+    // The client would mistake the refusal for the answer to the earlier request, so the refusal
+    // waits until that answer has been sent.
     connection.pause()
     response.once('close', () => refuseConnection(app, error, connection))
     return
@@ -87,8 +91,7 @@ export function answerOddRequests(app: FastifyInstance) {
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
-    const lacksPath = raw.url === ''
-    if (lacksHost || lacksPath) throw new Failure('unreadable')
+    if (lacksHost || raw.url === UNREADABLE_PATH) throw new Failure('unreadable')
     if (is404) throw new Failure('notFound')
     done()
   })
