@@ -1,5 +1,5 @@
--- Acquires the advisory lock that a transaction needs before it adds a user, changes a user's name
--- or email, or sets up an administrator. Meanwhile every other transaction that calls
+-- Acquires the advisory lock of a transaction that adds a user, changes a user's name or email, or
+-- sets up an administrator. Meanwhile every other transaction that calls
 -- lock_nombres_de_usuario waits. The lock is held until the transaction ends.
 --
 -- Without it, two transactions that exchange the names of two users could deadlock in the unique

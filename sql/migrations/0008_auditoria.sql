@@ -194,6 +194,7 @@ declare
   v_antes jsonb := to_jsonb(old);
   v_despues jsonb := to_jsonb(new);
   v_record jsonb := coalesce(v_antes, v_despues);
+  v_iguales text[];
   v_nombre text := 'strNombre' || initcap(tg_table_name);
 begin
   if tg_op = 'TRUNCATE' then
@@ -207,12 +208,9 @@ begin
   end if;
 
   if tg_op = 'UPDATE' then
-    select
-      coalesce(jsonb_object_agg(key, value), '{}'),
-      coalesce(jsonb_object_agg(key, v_despues -> key), '{}')
-    into v_antes, v_despues
-    from jsonb_each(v_antes)
-    where value <> v_despues -> key;
+    v_iguales := array(select key from jsonb_each(v_antes) where value = v_despues -> key);
+    v_antes := v_antes - v_iguales;
+    v_despues := v_despues - v_iguales;
   end if;
 
   perform audit(
@@ -324,23 +322,36 @@ $$;
 create trigger protect_auditoria before update or delete or truncate on auditoria
   for each statement execute function protect_auditoria();
 
--- A deactivation and a new password end all sessions of a user, whoever writes them.
-create function end_sesiones_of_usuario() returns trigger
-language plpgsql
+-- What holds for users, whoever writes them. A new password and a deactivation end all sessions of a
+-- user. Whoever adds a user, or changes a name or an email, holds lock_nombres_de_usuario from then
+-- on, and a taken email is reported before a taken name.
+--
+-- The triggers have no `when`: PostgreSQL parses such a condition at each statement, which takes
+-- longer than a call of this function.
+create function prepare_usuario() returns trigger
+language plpgsql set search_path from current
 as $$
 begin
-  new."versionSesion" := old."versionSesion" + 1;
+  if tg_op = 'UPDATE' and (
+    old."strPwd" <> new."strPwd"
+    or old."idEstadoUsuario" and not new."idEstadoUsuario"
+  ) then
+    new."versionSesion" := old."versionSesion" + 1;
+  end if;
+
+  if tg_op = 'INSERT'
+    or old."strNombreUsuario" <> new."strNombreUsuario"
+    or old."strCorreo" <> new."strCorreo"
+  then
+    perform lock_nombres_de_usuario();
+    perform refuse_taken_correo(new.id, new."strCorreo");
+  end if;
   return new;
 end
 $$;
 
-create trigger end_sesiones before update on usuario
-  for each row
-  when (
-    old."strPwd" <> new."strPwd"
-    or old."idEstadoUsuario" and not new."idEstadoUsuario"
-  )
-  execute function end_sesiones_of_usuario();
+create trigger prepare before insert or update on usuario
+  for each row execute function prepare_usuario();
 
 -- The records that exist already. With these rows, the audit alone suffices to rebuild the tables,
 -- except the hashes.

@@ -4,8 +4,7 @@
 -- imagenUrl, imagenPublicId}; `strPwd` is the hash. The keys after `strCorreo` may be missing, and
 -- a missing `idEstadoUsuario` is true. Returns {data}; `data` is the new user.
 --
--- Acquires lock_nombres_de_usuario, because it adds a user. Raises a unique violation if another
--- user has the name or the email.
+-- Raises a unique violation if another user has the name or the email.
 create or replace function insert_usuario(p_usuario jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -13,8 +12,6 @@ declare
   v_data jsonb;
 begin
   perform begin_write_usuario(null, (p_usuario ->> 'idPerfil')::integer, p_actor);
-  perform lock_nombres_de_usuario();
-  perform refuse_taken_correo(null, p_usuario ->> 'strCorreo');
 
   insert into usuario (
     "strNombreUsuario",

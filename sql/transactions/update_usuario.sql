@@ -1,6 +1,6 @@
 -- Overwrites a user. An unknown id changes nothing. If the password or the image is missing, the
 -- stored one stays. A new password and a deactivation end all sessions of the user, by the trigger
--- end_sesiones.
+-- prepare.
 --
 -- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
 --
@@ -8,14 +8,12 @@
 -- `imagenAnterior` is the name of the hosted image that a new image replaces, or null. It is
 -- missing if the id is unknown.
 --
--- Acquires lock_nombres_de_usuario if the name or the email changes. Raises a unique violation if
--- another user has the name or the email.
+-- Raises a unique violation if another user has the name or the email.
 create or replace function update_usuario(p_id integer, p_usuario jsonb, p_actor jsonb)
 returns jsonb
 language plpgsql
 as $$
 declare
-  v_antes record;
   v_anterior text;
   v_data jsonb;
 begin
@@ -23,17 +21,8 @@ begin
     return '{"data": null}';
   end if;
 
-  select "strNombreUsuario", "strCorreo", "imagenPublicId" into v_antes
-  from usuario
-  where id = p_id;
-  if v_antes."strNombreUsuario" <> p_usuario ->> 'strNombreUsuario'
-    or v_antes."strCorreo" <> p_usuario ->> 'strCorreo'
-  then
-    perform lock_nombres_de_usuario();
-    perform refuse_taken_correo(p_id, p_usuario ->> 'strCorreo');
-  end if;
   if p_usuario ->> 'imagenUrl' is not null then
-    v_anterior := v_antes."imagenPublicId";
+    select "imagenPublicId" into v_anterior from usuario where id = p_id;
   end if;
 
   update usuario
