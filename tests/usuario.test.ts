@@ -1,4 +1,5 @@
 import { compareSync } from 'bcryptjs'
+import type { TransactionSql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
@@ -54,6 +55,25 @@ describe('the password', async () => {
     expect((await real.call('PUT', '/api/auth/password', own, { token })).status).toBe(200)
     expect((await stored(id))?.strPwd).toMatch(HASH)
   })
+})
+
+it('is added under a lock, so that two transactions which add the same two users do not deadlock', async () => {
+  const insert = (tx: TransactionSql, name: string) => tx`
+    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+    values (${name}, 1, 'x', ${`${name}@ejemplo.com`})
+  `
+  let later: Promise<unknown> | undefined
+  await sql.begin(async (tx) => {
+    await insert(tx, 'primera')
+    const both = sql.begin(async (other) => {
+      await insert(other, 'segunda')
+      await insert(other, 'primera')
+    })
+    later = both.catch(({ constraint_name }) => constraint_name)
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    await insert(tx, 'segunda')
+  })
+  expect(await later).toBe('usuario_correo_unico')
 })
 
 it('overwrites every field but the password and the image, of one user only', async () => {

@@ -86,14 +86,13 @@ export const isOneOf = (texts: readonly unknown[]): Constraint => ({
   isSatisfied: (value) => texts.includes(value),
 })
 
-/** PostgreSQL can store the text: it has neither a NUL character nor an unpaired surrogate. */
+// The next four are the functions of texts.ts, as constraints.
 export const isStorable: Constraint = {
   name: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',
   isSatisfied: texts.isStorable,
 }
 
-/** The text has no control or invisible characters, and no white space at either end. */
 export const isVisible: Constraint = {
   ...isStorable,
   isSatisfied: texts.isVisible,
@@ -107,7 +106,6 @@ export const hasAtMost = (max: number): Constraint => ({
   isSatisfied: (text: string) => texts.hasAtMost(max, text),
 })
 
-/** The text is an email address: a local part, `@`, and a domain of at least two labels. */
 export const isEmail: Constraint = {
   name: 'email',
   message: 'El campo %s debe ser un correo electrónico',
