@@ -28,6 +28,19 @@ import usuarioRoutes from './usuario/routes.js'
 /** Requests are refused while the event loop lags by more than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000
 
+/** The descriptions that the OpenAPI document contains besides the routes. */
+const ABOUT = {
+  description: 'Control de acceso: usuarios, perfiles, módulos y la matriz de permisos.',
+  tags: [
+    { name: 'auth', description: 'Inicio de sesión' },
+    { name: 'usuario', description: 'Usuarios' },
+    { name: 'perfil', description: 'Perfiles' },
+    { name: 'modulo', description: 'Módulos' },
+    { name: 'permisos', description: 'La matriz de permisos' },
+    { name: 'auditoria', description: 'Quién hizo qué cambio' },
+  ],
+}
+
 /**
  * Returns the whole service, which does not listen yet, with its pool and its threads that hash
  * passwords. When the service is closed, it ends both. The log lines are written to `logStream`, by
@@ -109,7 +122,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   const verifyToken = await addTokens(app, config)
   await addHeaders(app, config.CORS_ORIGIN)
   answerOddRequests(app)
-  if (config.DOCS === 'true') await serveDocs(app)
+  if (config.DOCS === 'true') await serveDocs(app, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',
     queryDatabase: () => pool`select require_primary()`,

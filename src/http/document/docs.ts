@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import { JSON_TYPE } from '../answers/failures.js'
-import { collectRoutes, documentOf } from './openapi.js'
+import { type About, collectRoutes, documentOf } from './openapi.js'
 
 const HTML = 'text/html; charset=utf-8'
 const STYLES = 'text/css; charset=utf-8'
@@ -57,8 +57,8 @@ const FOR_AN_HOUR = 'public, max-age=3600'
  * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The
  * document contains the routes with an `operationId` that are registered after this plugin.
  */
-export async function serveDocs(app: FastifyInstance) {
-  await collectRoutes(app)
+export async function serveDocs(app: FastifyInstance, about: About) {
+  await collectRoutes(app, about)
   const { resolve } = createRequire(import.meta.url)
 
   /**

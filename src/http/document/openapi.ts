@@ -4,11 +4,17 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
 import { type FailureAnswer, USUAL } from '../answers/failures.js'
 
+/** The texts of the document about the whole service and about each feature. */
+export interface About {
+  description: string
+  tags: { name: string; description: string }[]
+}
+
 /**
  * Collects the routes with an `operationId` that are registered after this call. When the
  * application is ready, documentOf returns the OpenAPI document of these routes.
  */
-export async function collectRoutes(app: FastifyInstance) {
+export async function collectRoutes(app: FastifyInstance, { description, tags }: About) {
   await app.register(swagger, {
     transform: describeOperation,
     // A literal stays a `const`. If it were an `enum` with one value, client generators would make
@@ -19,9 +25,11 @@ export async function collectRoutes(app: FastifyInstance) {
       info: {
         title: 'Llavero',
         version: VERSION,
-        description: 'Administración del control de acceso',
+        description,
+        contact: { name: 'Llavero' },
       },
       servers: [{ url: '/' }],
+      tags,
       components: {
         securitySchemes: {
           bearer: {
