@@ -16,6 +16,12 @@ const document: any = JSON.parse(source)
 const OUTSIDE = /(?<!\/\/ .*)(?:https?:)?\/\/[a-z0-9-]+\.[a-z]{2,}/i
 
 /** The operations with an `ETag` in their successful answers. */
+const WITH_ETAG = [
+  'GET /api/permisos/mis-permisos/{idPerfil}',
+  'GET /api/permisos/por-perfil/{idPerfil}',
+  'POST /api/permisos/guardar-matriz',
+]
+
 /** Returns the names of all operations in the document, each as `METHOD /path`. */
 const documented = () =>
   Object.entries<any>(document.paths).flatMap(([path, item]) =>
@@ -174,6 +180,24 @@ describe('/docs/json', () => {
     })
     const names = Object.keys(document.components.schemas)
     expect(names.filter((name) => generated.includes(name.toLowerCase()))).toEqual([])
+  })
+
+  it('declares the headers of every answer', () => {
+    for (const name of documented()) {
+      const hasEtag = WITH_ETAG.includes(name)
+      for (const [status, { headers }] of Object.entries<any>(operation(name).responses)) {
+        const expected = ['x-request-id']
+        if (status === '401') expected.push('www-authenticate')
+        if (status === '403') expected.push('x-needs')
+        if (status === '429' || status === '503') expected.push('retry-after')
+        if (hasEtag && ['200', '304'].includes(status)) expected.push('etag')
+        expect({ name, status, headers: Object.keys(headers) }).toEqual({
+          name,
+          status,
+          headers: expected,
+        })
+      }
+    }
   })
 
   it('gives every failure its texts, with the status or with `success: false`', () => {

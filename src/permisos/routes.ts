@@ -122,6 +122,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       unlessOwn: 'idPerfil',
+      etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
       },
@@ -154,6 +155,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
   app.get('/por-perfil/:idPerfil', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
+      etag: true,
       failures: {
         unexpected: statusFailure(500, 'Error al cargar permisos'),
       },
@@ -175,6 +177,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     bodyLimit: MATRIZ_BODY_LIMIT,
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
+      etag: true,
       failures: {
         changed: statusFailure(412, CAMBIADOS),
         conflict: statusFailure(500, NO_GUARDADO),

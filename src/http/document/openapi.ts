@@ -4,6 +4,13 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
 import { type FailureAnswer, USUAL } from '../answers/failures.js'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether successful answers have the header `ETag`, for the OpenAPI document. */
+    etag?: true
+  }
+}
+
 /** The texts of the document about the whole service and about each feature. */
 export interface About {
   description: string
@@ -85,10 +92,41 @@ function answersOf(route: RouteOptions) {
   const failures = failuresOf(route)
   const statuses = [...Object.keys(successes).map(Number), ...failures.map(({ status }) => status)]
   const answers = statuses.map((status) => {
+    const success = successes[status]
     const failuresOfStatus = failures.filter((failure) => failure.status === status)
-    return [status, answerSchema(successes[status], failuresOfStatus)]
+    const headers = {
+      'x-request-id': REQUEST_ID,
+      ...HEADERS[status],
+      ...(success && route.config?.etag && { etag: ETAG }),
+    }
+    return [status, { ...answerSchema(success, failuresOfStatus), headers }]
   })
   return Object.fromEntries(answers)
+}
+
+const REQUEST_ID = {
+  type: 'string',
+  description: 'Id de la petición, con el que consta en el registro',
+}
+const ETAG = { type: 'string', description: 'La versión de lo leído o guardado' }
+const RETRY_AFTER = {
+  type: 'integer',
+  description: 'Segundos tras los que conviene repetir la petición',
+}
+
+/** The further headers of the answers with these statuses. */
+const HEADERS: Record<number, object | undefined> = {
+  401: {
+    'www-authenticate': { type: 'string', description: 'El esquema de autenticación: Bearer' },
+  },
+  403: {
+    'x-needs': {
+      type: 'string',
+      description: 'Lo que falta: un permiso, como en security, o administrador',
+    },
+  },
+  429: { 'retry-after': RETRY_AFTER },
+  503: { 'retry-after': RETRY_AFTER },
 }
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */
