@@ -78,6 +78,24 @@ describe('PUT /api/auth/password', () => {
     },
   )
 
+  it('lets one of two simultaneous changes succeed, and ends the session of the other', async () => {
+    const { id, nombre, token } = await addUser()
+    const passwords = ['otra clave', 'tercera clave']
+    let answers: Promise<{ status: number }[]> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select from usuario where id = ${id} for update`
+      const changes = passwords.map((strPwdNueva) =>
+        change(token, { strPwd: 'una clave', strPwdNueva }),
+      )
+      answers = Promise.all(changes)
+      await expect.poll(() => countWaiting(sql), { timeout: 20_000 }).toBe(2)
+    })
+    const statuses = (await answers)?.map(({ status }) => status) ?? []
+    expect(statuses.toSorted()).toEqual([200, 401])
+    const stored = passwords[statuses.indexOf(200)] ?? ''
+    expect(await login(nombre, stored)).toEqual(expect.any(String))
+  })
+
   it('changes nothing when the user is deactivated meanwhile', async () => {
     const { id, nombre, token } = await addUser()
     let answer: ReturnType<typeof change> | undefined

@@ -434,3 +434,33 @@ it('deletes a permission record that another write moves to another profile mean
   expect(await answers).toMatchObject([{ status: 200 }, { status: 200 }])
   expect(await sql`select from permisos_perfil where id = ${id}`).toEqual([])
 })
+
+it('does not deadlock when two callers replace the matrix of each other’s profile', async () => {
+  const modulos = await sql`select id from modulo order by id`
+  const [una, otra] = await Promise.all(
+    ['una', 'otra'].map(async (nombre) => {
+      const id = await idOf(sql`
+        insert into perfil ("strNombrePerfil") values (${nombre}) returning id
+      `)
+      await sql`insert into permisos_perfil ${sql(modulos.map((modulo) => record(id, modulo.id, FLAGS)))}`
+      await insertUsuario(nombre, id)
+      return { id, token: await login(nombre, ADMIN.strPwd) }
+    }),
+  )
+  const [lower, higher] = [una, otra].toSorted((a, b) => Number(a?.id) - Number(b?.id))
+  if (!lower || !higher) throw new Error('there are two profiles')
+  const clear = ({ id }: typeof lower, { token }: typeof lower) =>
+    call('POST', '/api/permisos/guardar-matriz', { idPerfil: id, permisos: [] }, { token })
+
+  let answers: Promise<Answer[]> | undefined
+  await holder.begin(async (tx) => {
+    await tx`select from perfil where id = ${lower.id} for update`
+    const first = clear(lower, higher)
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    const second = clear(higher, lower)
+    await expect.poll(() => countWaiting(sql)).toBe(2)
+    answers = Promise.all([first, second])
+  })
+  // The second caller has no permission any more.
+  expect(await answers).toMatchObject([{ status: 200 }, { status: 403 }])
+})
