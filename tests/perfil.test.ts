@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL, endpoint, usuario } from './endpoints.js'
+import { countWaiting } from './hold.js'
 
 const { call, sql } = await testApp()
 
@@ -188,6 +189,26 @@ describe('POST and DELETE /api/perfil', () => {
     await call('DELETE', `/api/usuario/${user.id}`)
   })
 })
+
+it.each(['POST', 'PUT'] as const)(
+  'gives an administrator’s profile a record for a module that is added meanwhile: %s',
+  async (method) => {
+    const perfil = { strNombrePerfil: 'Dirección', bitAdministrador: true }
+    const { body } = await call('POST', '/api/perfil', { ...perfil, bitAdministrador: false })
+    const path = method === 'POST' ? '/api/perfil' : `/api/perfil/${body.data.id}`
+    let written: ReturnType<typeof call> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select lock_modulos()`
+      written = call(method, path, perfil)
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+      await tx`insert into modulo ("strNombreModulo") values (${`NUEVO ${method}`})`
+    })
+    const id = (await written)?.body.data.id
+    const records = await sql`select from permisos_perfil where "idPerfil" = ${id}`
+    const modulos = await sql`select from modulo`
+    expect(records).toHaveLength(modulos.length)
+  },
+)
 
 // This test comes last because no administrator is left after it.
 it('clears the flag even on the last administrator profile', async () => {
