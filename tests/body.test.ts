@@ -15,7 +15,7 @@ import {
   withoutHeaders,
 } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
-import { addressOf, ENDPOINT_NAMES, endpoint } from './endpoints.js'
+import { addressOf, ENDPOINT_NAMES, endpoint, usuario } from './endpoints.js'
 
 const MIB = 1024 * 1024
 
@@ -167,6 +167,15 @@ it.each([
   expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
   expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
   expect(await send('PUT', path, '{', { session: false })).toEqual(UNAUTHENTICATED)
+})
+
+it('a user may send an image of more than half of the usual memory for bodies, if BODY_LIMIT_MIB allows it', async () => {
+  const { call } = await testApp({ BODY_LIMIT_MIB: '40' })
+  // The image is refused only when the whole body has been read: its padding is in the wrong place.
+  const imagenBase64 = `data:image/png;base64,${'A'.repeat(36 * MIB)}=A`
+  const answer = await call('POST', '/api/usuario', usuario('grande', { imagenBase64 }))
+  const message = 'El campo imagenBase64 debe ser una imagen completa en base64'
+  expect(withoutHeaders(answer)).toEqual(statusFailure(400, message))
 })
 
 it('accepts a DELETE with a JSON content type and no body', async () => {
