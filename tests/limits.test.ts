@@ -142,6 +142,19 @@ describe('bodies in memory', () => {
   })
 })
 
+it('refuses requests at once while the event loop is late, and answers health checks', async () => {
+  // The delay is the mean of all turns of the event loop within about a second.
+  for (let turn = 0; turn < 3; turn += 1) {
+    const begin = performance.now()
+    while (performance.now() - begin < 1500);
+    await sleep(1)
+  }
+  const [answer, health] = await Promise.all([list(), call('GET', '/health/live')])
+  expect(answer).toMatchObject(REFUSED)
+  expect(health.status).toBe(200)
+  await expect.poll(async () => (await list()).status, { timeout: 10_000 }).toBe(200)
+})
+
 it('answers lists and refuses further logins with 503 while 256 logins wait for the captcha service', async () => {
   const body = { strNombreUsuario: 'raiz', strPwd: 'otra clave', captchaToken: 'x' }
   const login = () => call('POST', '/api/auth/login', body, { token: null })
