@@ -178,6 +178,18 @@ it('the hashes of one user take turns with those of others, and at most 64 of th
   await Promise.all(many)
 })
 
+it('at most 256 logins wait for a hash, and further ones are refused', async () => {
+  const passwords = startPasswords()
+  const hashes = Array.from({ length: 300 }, () =>
+    passwords.hash('una clave').catch(({ code }) => code),
+  )
+  await sleep(0)
+  await passwords.close()
+  const refused = (await Promise.all(hashes)).filter((result) => result === 'busy')
+  // Two of them may have a thread already.
+  expect([42, 43, 44]).toContain(refused.length)
+})
+
 it('passwords are hashed in the order in which they come', async () => {
   const passwords = startPasswords()
   const order: number[] = []
