@@ -5,7 +5,6 @@ import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
 import { ALL } from './endpoints.js'
-import { countWaiting } from './hold.js'
 
 const ADMIN = {
   strNombreUsuario: 'raiz',
@@ -145,23 +144,6 @@ describe('the administrator of ADMIN_*', () => {
     const { perfiles, usuarios } = await contents()
     expect(perfiles).toHaveLength(1)
     expect(usuarios).toMatchObject([{ strNombreUsuario: 'raiz', idEstadoUsuario: true }])
-  })
-
-  it('is set up without a deadlock beside a write that gives the same user another email', async () => {
-    await ensure()
-    await sql`update usuario set "idEstadoUsuario" = false`
-    let set: Promise<void> | undefined
-    await sql.begin(async (tx) => {
-      // update_usuario acquires its locks in this order.
-      await tx`select from usuario where "strNombreUsuario" = 'raiz' for no key update`
-      set = ensure()
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-      await tx`select lock_nombres_de_usuario()`
-      await tx`update usuario set "strCorreo" = 'nuevo@ejemplo.com'`
-    })
-    await set
-    const { usuarios } = await contents()
-    expect(usuarios).toMatchObject([{ strCorreo: 'nuevo@ejemplo.com', idEstadoUsuario: true }])
   })
 
   it.each([

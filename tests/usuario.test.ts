@@ -1,5 +1,4 @@
 import { compareSync } from 'bcryptjs'
-import type { TransactionSql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { DELETED, statusFailure, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
@@ -57,24 +56,19 @@ describe('the password', async () => {
   })
 })
 
-it('is added under a lock, so that two transactions which add the same two users do not deadlock', async () => {
-  const insert = (tx: TransactionSql, name: string) => tx`
-    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    values (${name}, 1, 'x', ${`${name}@ejemplo.com`})
-  `
-  let later: Promise<unknown> | undefined
-  await sql.begin(async (tx) => {
-    await insert(tx, 'primera')
-    const both = sql.begin(async (other) => {
-      await insert(other, 'segunda')
-      await insert(other, 'primera')
+it.each(['POST', 'PUT'] as const)(
+  'is written under the lock of the names when its name is new: %s',
+  async (method) => {
+    const path = method === 'POST' ? '' : (await create('previa')).id
+    let written: ReturnType<typeof send> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select lock_nombres_de_usuario()`
+      written = send(method, path, usuario(`nueva${method}`))
+      await expect.poll(() => countWaiting(sql)).toBe(1)
     })
-    later = both.catch(({ constraint_name }) => constraint_name)
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    await insert(tx, 'segunda')
-  })
-  expect(await later).toBe('usuario_correo_unico')
-})
+    expect((await written)?.body.data).toMatchObject({ strNombreUsuario: `nueva${method}` })
+  },
+)
 
 it('overwrites every field but the password and the image, of one user only', async () => {
   const other = await create('otro')

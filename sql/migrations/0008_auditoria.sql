@@ -322,11 +322,13 @@ $$;
 create trigger protect_auditoria before update or delete or truncate on auditoria
   for each statement execute function protect_auditoria();
 
--- What holds for users, whoever writes them. A new password and a deactivation end all sessions of a
--- user. Whoever adds a user, or changes a name or an email, holds lock_nombres_de_usuario from then
--- on, and a taken email is reported before a taken name.
+-- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
--- The triggers have no `when`: PostgreSQL parses such a condition at each statement, which takes
+-- A write of the service that adds a user, or changes a name or an email, acquires
+-- lock_nombres_de_usuario, and reports a taken email before a taken name. begin_write and
+-- ensure_administrador set `llavero.actor`. Other writes have their own order of locks.
+--
+-- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.
 create function prepare_usuario() returns trigger
 language plpgsql set search_path from current
@@ -339,10 +341,11 @@ begin
     new."versionSesion" := old."versionSesion" + 1;
   end if;
 
-  if tg_op = 'INSERT'
+  if current_setting('llavero.actor', true) <> '' and (
+    tg_op = 'INSERT'
     or old."strNombreUsuario" <> new."strNombreUsuario"
     or old."strCorreo" <> new."strCorreo"
-  then
+  ) then
     perform lock_nombres_de_usuario();
     perform refuse_taken_correo(new.id, new."strCorreo");
   end if;

@@ -9,8 +9,8 @@
 -- Returns {ensured}, which is false if there is an active administrator. The audit names ADMIN_* as
 -- the caller.
 --
--- Acquires share_modulos, because a new profile gets a record for each module. Then locks the user
--- and the profile, and acquires lock_nombres_de_usuario, because several replicas may start together.
+-- Acquires lock_nombres_de_usuario, because several replicas may start together, and share_modulos,
+-- because a new profile gets a record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email. Raises a unique violation if another
 -- user has the name in different upper or lower case.
@@ -25,19 +25,6 @@ declare
   v_id_usuario integer;
   v_id_perfil integer;
 begin
-  perform share_modulos();
-  select id into v_id_usuario
-  from usuario
-  where "strNombreUsuario" = v_nombre
-  for no key update;
-  -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
-  -- could add one with the name ADMINISTRADOR, and the user would get its permissions.
-  select id into v_id_perfil
-  from perfil
-  where "bitAdministrador"
-  order by id
-  limit 1
-  for no key update;
   perform lock_nombres_de_usuario();
 
   if exists (
@@ -51,9 +38,22 @@ begin
 
   v_actor."strNombreUsuario" := 'ADMIN_*';
   perform set_config('llavero.actor', v_actor::text, true);
+  perform share_modulos();
+  select id into v_id_usuario
+  from usuario
+  where "strNombreUsuario" = v_nombre
+  for no key update;
   perform refuse_taken_correo(v_id_usuario, v_correo);
 
-  if v_id_perfil is null then
+  -- The profile is found by its flag and not by its name. Otherwise any caller who may add profiles
+  -- could add one with the name ADMINISTRADOR, and the user would get its permissions.
+  select id into v_id_perfil
+  from perfil
+  where "bitAdministrador"
+  order by id
+  limit 1
+  for no key update;
+  if not found then
     insert into perfil ("strNombrePerfil", "bitAdministrador")
     values ('ADMINISTRADOR', true)
     returning id into v_id_perfil;
