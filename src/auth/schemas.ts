@@ -43,10 +43,7 @@ export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual
 })
 
 /** The schema of the token in an answer. */
-const TokenEmitido = Type.String({
-  description: 'JWT, válido 8 horas',
-  examples: ['eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpZCI6N30.firma'],
-})
+const TokenEmitido = Type.String({ description: 'JWT, válido 8 horas' })
 
 export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está cambiada', {
   success: Done,

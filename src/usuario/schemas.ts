@@ -49,10 +49,7 @@ export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseñ
   strPwd: Type.String({ description: 'Hash bcrypt de la contraseña' }),
   strCorreo: Type.String(CORREO),
   strNumeroCelular: Nullable<string>('string', CELULAR),
-  idEstadoUsuario: Type.Boolean({
-    description: ACTIVO,
-    examples: [true],
-  }),
+  idEstadoUsuario: Type.Boolean({ description: ACTIVO }),
   imagenUrl: Nullable<string>('string', {
     description: 'Dirección de la imagen; null si no tiene',
   }),
