@@ -71,6 +71,7 @@ describe('bytes that are not a valid HTTP request', () => {
     ['no host', 'GET /api/modulo/list HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['a path that cannot be decoded', `GET /%zz HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, 400],
     ['a broken body', `${POST}Transfer-Encoding: chunked\r\n\r\nno es hexadecimal\r\n`, 400],
+    ['the method CONNECT', `CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`, 400],
     ['a path that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
     // The client is still sending when the answer arrives.
     ['headers that are too large', `${GET}X: ${'x'.repeat(5_000_000)}\r\n\r\n`, 431],
@@ -87,6 +88,18 @@ describe('bytes that are not a valid HTTP request', () => {
     await expect
       .poll(() => linesOf(answer))
       .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
+  })
+
+  it('are those of CONNECT, after which the client may reset the connection', async () => {
+    const clients = Array.from({ length: 20 }, () => {
+      return open(`CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`)
+    })
+    const lines = () => readLines().filter(({ reason }) => reason === 'CONNECT')
+    const logged = lines().length
+    await expect.poll(() => lines().length - logged).toBe(20)
+    for (const client of clients) client.resetAndDestroy()
+    await sleep(100)
+    expect(await send(HEALTH)).toMatchObject([{ status: 200 }])
   })
 
   it('are not those of HTTP/1.0 without a host', async () => {

@@ -34,7 +34,7 @@ type Connection = Socket & { _httpMessage?: ServerResponse | null }
  */
 export function refuseConnection(
   app: FastifyInstance,
-  error: NodeJS.ErrnoException,
+  error: Pick<NodeJS.ErrnoException, 'code'>,
   connection: Connection,
 ) {
   // The client has disconnected, or the connection is already being closed.
@@ -82,12 +82,18 @@ export function refuseConnection(
 /**
  * Refuses requests that Node or Fastify would answer in a form of its own: with the Failure
  * `unreadable` a path that cannot be decoded and HTTP/1.1 without `Host`, and with `notFound` an
- * unknown path, before the body is read. Handles requests with an unknown `Expect` header as if they
- * had none.
+ * unknown path, before the body is read. Refuses the method CONNECT as refuseConnection does. Handles
+ * requests with an unknown `Expect` header as if they had none.
  */
 export function answerOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
+  })
+  // Without a listener, Node would close the connection without an answer. With one, Node no longer
+  // listens to the connection's errors.
+  app.server.on('connect', (_request, connection) => {
+    connection.on('error', () => connection.destroy())
+    refuseConnection(app, { code: 'CONNECT' }, connection as Connection)
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
