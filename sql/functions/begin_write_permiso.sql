@@ -41,6 +41,7 @@ begin
     end if;
   end if;
 
+  -- Without a limit, these two would check nothing. The condition saves their statements.
   if v_write.limite is not null then
     perform refuse_beyond(v_write.perfiles, v_write.limite);
     perform refuse_granting('[]' || p_permiso, v_write.limite);

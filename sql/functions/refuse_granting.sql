@@ -7,7 +7,7 @@
 -- Acquires no locks, because begin_write has locked the limiting profile before.
 --
 -- The `limit 1` in the lateral subquery makes PostgreSQL look up each record of the limiting profile
--- by its unique key. It changes no result, because there is at most one.
+-- by its unique key. There is at most one such record, so the limit changes no result.
 create or replace function refuse_granting(p_permisos jsonb, p_limite integer) returns void
 language plpgsql strict
 as $$

@@ -353,7 +353,7 @@ begin
 end
 $$;
 
-create trigger prepare before insert or update on usuario
+create trigger prepare_usuario before insert or update on usuario
   for each row execute function prepare_usuario();
 
 -- The records that exist already. With these rows, the audit alone suffices to rebuild the tables,

@@ -1,4 +1,4 @@
--- Gives the caller a new password. The trigger prepare ends all sessions of the caller.
+-- Gives the caller a new password. The trigger prepare_usuario ends all sessions of the caller.
 --
 -- Takes the hash of the new password. Returns {ver}: the new version of the caller's sessions.
 --

@@ -1,6 +1,6 @@
 -- Overwrites a user. An unknown id changes nothing. If the password or the image is missing, the
 -- stored one stays. A new password and a deactivation end all sessions of the user, by the trigger
--- prepare.
+-- prepare_usuario.
 --
 -- Takes the id of the user, and a record as insert_usuario does, but `idEstadoUsuario` is required.
 --

@@ -48,10 +48,10 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 }
 
 /**
- * Returns the condition that a column contains the text `search`, if there is one. Upper and lower
- * case of ASCII and Spanish letters are not distinguished. `%`, `_` and `\` in the text are ordinary
- * characters. The pattern is in a subquery, so that PostgreSQL folds its case once for the whole
- * statement and not again for each row.
+ * Returns the condition that a column contains the text `search`. Without a text, the condition is
+ * always true. Upper and lower case of ASCII and Spanish letters are not distinguished. `%`, `_` and
+ * `\` in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL folds
+ * its case once for the whole statement and not again for each row.
  */
 export function hasText(sql: Sql, column: Value, search?: string) {
   if (search === undefined) return sql`true`

@@ -82,7 +82,7 @@ export function refuseConnection(
 /**
  * Refuses requests that Node or Fastify would answer in a form of its own: with the Failure
  * `unreadable` a path that cannot be decoded and HTTP/1.1 without `Host`, and with `notFound` an
- * unknown path, before the body is read. Refuses the method CONNECT as refuseConnection does. Handles
+ * unknown path, before the body is read. Refuses the method CONNECT with refuseConnection. Handles
  * requests with an unknown `Expect` header as if they had none.
  */
 export function answerOddRequests(app: FastifyInstance) {
