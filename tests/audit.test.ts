@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { listAuditoria } from '../src/auditoria/queries.js'
 import type { Filtro } from '../src/auditoria/schemas.js'
@@ -156,6 +157,65 @@ describe('the audit of a write', () => {
     expect(last).toMatchObject({ idUsuario: null, strNombreUsuario: name, ip: null })
     const [setup] = await sql`select * from auditoria where entidad = 'usuario' order by id limit 1`
     expect(setup).toMatchObject({ strNombreUsuario: 'ADMIN_*', nombre: ADMIN.strNombreUsuario })
+  })
+
+  it('names a profile that is deleted by the statement that changes its records', async () => {
+    const [from, to, added] = [await addPerfil(), await addPerfil(), await addPerfil()]
+    const names = [await nameOf('perfil', from), await nameOf('perfil', added)]
+    await write('POST', 'permisos', { idPerfil: from, idModulo: 1 })
+    const [last] = await sql`select max(id) as id from auditoria`
+    await sql`
+      with movido as (update permisos_perfil set "idPerfil" = ${to} where "idPerfil" = ${from})
+      delete from perfil where id = ${from}
+    `
+    await sql`
+      with nuevo as (
+        insert into permisos_perfil ("idPerfil", "idModulo") values (${added}, 1)
+      )
+      delete from perfil where id = ${added}
+    `
+    const rows = await sql`
+      select distinct nombre
+      from auditoria
+      where id > ${last?.id} and entidad = 'permisos' and "idEntidad" <> ${to}
+      order by nombre
+    `
+    expect(rows.map(({ nombre }) => nombre)).toEqual(names.toSorted())
+  })
+
+  it('looks up names by their keys, also after a statement has changed many records', async () => {
+    const own = postgres(service.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
+    const insert = (tx: postgres.Sql) =>
+      tx`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, ${idModulo})`
+    await own`
+      insert into perfil ("strNombrePerfil") select 'Uno de muchos' from generate_series(1, 3000)
+    `
+    await own`
+      insert into permisos_perfil ("idPerfil", "idModulo")
+      select id, ${idModulo}
+      from perfil
+      where "strNombrePerfil" = 'Uno de muchos'
+    `
+    await own`delete from permisos_perfil where "idModulo" = ${idModulo}`
+    expect(await countReads(own, 'perfil', insert)).toBeLessThan(100)
+    await insert(own)
+    const remove = (tx: postgres.Sql) =>
+      tx`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
+    expect(await countReads(own, 'perfil', remove)).toBeLessThan(100)
+    await own`delete from perfil where "strNombrePerfil" = 'Uno de muchos'`
+    await own.end()
+  })
+
+  it('has an update of any column of a profile but those that triggers change', async () => {
+    const columns = await sql`
+      select attname
+      from pg_attribute
+      join pg_trigger on tgrelid = attrelid and tgname = 'audit_updated'
+      where attrelid = 'perfil'::regclass and attnum > 0 and attnum <> all(tgattr)
+      order by attname
+    `
+    expect(columns.map(({ attname }) => attname)).toEqual(['numPermisos', 'versionPermisos'])
   })
 
   it('is not written to a temporary table that a role has put in the place of the audit', async () => {

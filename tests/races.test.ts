@@ -435,6 +435,25 @@ it('deletes a permission record that another write moves to another profile mean
   expect(await sql`select from permisos_perfil where id = ${id}`).toEqual([])
 })
 
+it('moves no permission record to a profile that is added meanwhile, for an administrator either', async () => {
+  const { debil, ajeno } = world
+  const id = await idOf(sql`
+    insert into permisos_perfil ${sql(record(debil, ajeno, []))} returning id
+  `)
+  const added = await nextId('perfil')
+  let isAnswered = false
+  let answer: Promise<Answer> | undefined
+  await holder.begin(async (tx) => {
+    await tx`select from permisos_perfil where id = ${id} for update`
+    answer = call('PUT', `/api/permisos/${id}`, record(added, ajeno, [])).finally(() => {
+      isAnswered = true
+    })
+    await expect.poll(async () => isAnswered || (await countWaiting(sql)) === 1).toBe(true)
+    expect(await createAdministrador()).toBe(added)
+  })
+  expect(await answer).toMatchObject({ status: 400 })
+})
+
 it('does not deadlock when two callers replace the matrix of each other’s profile', async () => {
   const modulos = await sql`select id from modulo order by id`
   const [una, otra] = await Promise.all(

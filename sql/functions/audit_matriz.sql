@@ -10,30 +10,32 @@ create or replace function audit_matriz(
 ) returns void
 language plpgsql
 as $$
-declare
-  v_antes permisos_perfil[];
-  v_despues permisos_perfil[];
 begin
   -- Flags are the same if neither record has one beyond the other.
-  select
-    array_agg(antes) filter (where antes.id is not null),
-    array_agg(despues) filter (where despues.id is not null)
-  into v_antes, v_despues
-  from unnest(p_antes) as antes
-  full join unnest(p_despues) as despues using ("idModulo")
-  where antes.id is null
-    or despues.id is null
-    or coalesce(flag_beyond(antes, despues), flag_beyond(despues, antes)) is not null;
-
   perform audit(
     'update',
     'permisos',
     p_id_perfil,
     (select "strNombrePerfil" from perfil where id = p_id_perfil),
-    audited_permisos(coalesce(v_antes, '{}')),
-    audited_permisos(coalesce(v_despues, '{}')) || jsonb_build_object(
+    jsonb_build_object('permisos', coalesce(
+      array_agg(audited_permiso(to_jsonb(antes), "strNombreModulo") order by "idModulo")
+        filter (where antes.id is not null),
+      '{}'
+    )),
+    jsonb_build_object(
+      'permisos', coalesce(
+        array_agg(audited_permiso(to_jsonb(despues), "strNombreModulo") order by "idModulo")
+          filter (where despues.id is not null),
+        '{}'
+      ),
       'ids', array(select id from unnest(p_despues) order by "idModulo")
     )
-  );
+  )
+  from unnest(p_antes) as antes
+  full join unnest(p_despues) as despues using ("idModulo")
+  join modulo on modulo.id = "idModulo"
+  where antes.id is null
+    or despues.id is null
+    or coalesce(flag_beyond(antes, despues), flag_beyond(despues, antes)) is not null;
 end
 $$;

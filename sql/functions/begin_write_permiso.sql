@@ -14,7 +14,8 @@
 --
 -- Raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile or its module is
---    unknown;
+--    unknown. For an unknown module the write itself raises it, if the record exists and nothing
+--    limits the write;
 -- 2. LL403 if one of the two profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
@@ -32,20 +33,19 @@ begin
   select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
 
-  if p_permiso is not null then
-    if v_perfil_nuevo <> all(v_write.perfiles) then
-      raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
-    end if;
-    if not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
-      raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
-    end if;
+  if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
+    raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+  end if;
+  if v_write.limite is null and v_perfil_anterior is not null then
+    return v_write.perfiles;
   end if;
 
-  -- Without a limit, these two would check nothing. The condition saves their statements.
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-    perform refuse_granting('[]' || p_permiso, v_write.limite);
+  if p_permiso is not null
+    and not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
+    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
+  perform refuse_granting('[]' || p_permiso, v_write.limite);
   return v_write.perfiles;
 end
 $$;

@@ -56,7 +56,8 @@ create type actor as (
 );
 
 -- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: the
--- actor, as a text. Without it, the user of the database makes the changes.
+-- actor, as a text. Without it, the user of the database makes the changes. The name of permission
+-- records is null if their profile has just been deleted.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -94,7 +95,7 @@ begin
     p_accion,
     p_entidad,
     p_id,
-    p_nombre,
+    coalesce(p_nombre, case when p_entidad = 'permisos' then last_name('perfil', p_id) end),
     p_antes,
     p_despues
   );
@@ -121,63 +122,31 @@ $$;
 create function audited_fields(p_fields jsonb) returns jsonb
 language plpgsql stable strict
 as $$
-declare
-  v_id_perfil integer := (p_fields ->> 'idPerfil')::integer;
 begin
   p_fields := p_fields - '{versionPermisos,numPermisos}'::text[];
   if p_fields ? 'strPwd' then
     p_fields := p_fields || '{"strPwd": "***"}';
   end if;
-  if v_id_perfil is not null then
+  if p_fields ? 'idPerfil' then
     p_fields := p_fields || jsonb_build_object(
       'nombrePerfil',
-      (select "strNombrePerfil" from perfil where id = v_id_perfil)
+      (select "strNombrePerfil" from perfil where id = (p_fields ->> 'idPerfil')::integer)
     );
   end if;
   return p_fields;
 end
 $$;
 
--- Records the change of permission records of one profile. Takes the action, the id of the profile,
--- and the records before and after the change. Records that do not exist are null.
-create function audit_permisos(
-  p_accion text,
-  p_id_perfil integer,
-  p_antes permisos_perfil[],
-  p_despues permisos_perfil[]
-) returns void
-language plpgsql
+-- Returns a permission record as the audit contains it: all columns, and `nombreModulo`. Takes the
+-- record as JSON, and the name of its module, which is null if the module has just been deleted.
+-- PostgreSQL puts the expression in the place of the call.
+create function audited_permiso(p_permiso jsonb, p_modulo text) returns jsonb
+language sql stable
 as $$
-begin
-  perform audit(
-    p_accion,
-    'permisos',
-    p_id_perfil,
-    coalesce(
-      (select "strNombrePerfil" from perfil where id = p_id_perfil),
-      last_name('perfil', p_id_perfil)
-    ),
-    audited_permisos(p_antes),
-    audited_permisos(p_despues)
-  );
-end
-$$;
-
--- Returns permission records as the audit contains them: {permisos: [{…all columns,
--- nombreModulo}]}, in the order of the modules. Returns null for null.
-create function audited_permisos(p_permisos permisos_perfil[]) returns jsonb
-language plpgsql stable strict
-as $$
-begin
-  return jsonb_build_object('permisos', array(
-    select to_jsonb(permiso) || jsonb_build_object('nombreModulo', coalesce(
-      (select "strNombreModulo" from modulo where id = (permiso)."idModulo"),
-      last_name('modulo', (permiso)."idModulo")
-    ))
-    from (select unnest(p_permisos) as permiso) as registros
-    order by (permiso)."idModulo"
-  ));
-end
+  select p_permiso || jsonb_build_object(
+    'nombreModulo',
+    coalesce(p_modulo, last_name('modulo', (p_permiso ->> 'idModulo')::integer))
+  )
 $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
@@ -229,31 +198,85 @@ begin
 end
 $$;
 
+-- trigger_audit_permisos records permission records as {permisos: [{…all columns, nombreModulo}]}, in
+-- the order of their modules, with one row for each profile.
 create function trigger_audit_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
+declare
+  v_antes jsonb;
+  v_despues jsonb;
+  v_perfil text;
 begin
+  -- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
+  if tg_op in ('INSERT', 'DELETE') and current_setting('llavero.matriz', true) = 'true' then
+    return null;
+  end if;
+
   case tg_op
     when 'INSERT' then
-      perform audit_permisos('insert', "idPerfil", null, array_agg(row(nuevos.*)::permisos_perfil))
+      perform audit(
+        'insert',
+        'permisos',
+        "idPerfil",
+        (select "strNombrePerfil" from perfil where id = "idPerfil"),
+        null,
+        jsonb_build_object('permisos', array_agg(
+          audited_permiso(
+            to_jsonb(nuevos),
+            (select "strNombreModulo" from modulo where id = "idModulo")
+          )
+          order by "idModulo"
+        ))
+      )
       from nuevos
       group by "idPerfil";
     when 'UPDATE' then
+      select
+        jsonb_build_object('permisos', array[audited_permiso(
+          to_jsonb(old),
+          (select "strNombreModulo" from modulo where id = old."idModulo")
+        )]),
+        jsonb_build_object('permisos', array[audited_permiso(
+          to_jsonb(new),
+          (select "strNombreModulo" from modulo where id = new."idModulo")
+        )]),
+        (select "strNombrePerfil" from perfil where id = new."idPerfil")
+      into v_antes, v_despues, v_perfil;
       if (old.id, old."idPerfil") = (new.id, new."idPerfil") then
-        perform audit_permisos('update', new."idPerfil", array[old], array[new]);
+        perform audit('update', 'permisos', new."idPerfil", v_perfil, v_antes, v_despues);
       else
         -- Two rows, so that a replay never has the record in two profiles.
-        perform audit_permisos('delete', old."idPerfil", array[old], null);
-        perform audit_permisos('insert', new."idPerfil", null, array[new]);
+        perform audit(
+          'delete',
+          'permisos',
+          old."idPerfil",
+          (select "strNombrePerfil" from perfil where id = old."idPerfil"),
+          v_antes,
+          null
+        );
+        perform audit('insert', 'permisos', new."idPerfil", v_perfil, null, v_despues);
       end if;
     when 'DELETE' then
-      perform audit_permisos('delete', "idPerfil", array_agg(row(viejos.*)::permisos_perfil), null)
+      perform audit(
+        'delete',
+        'permisos',
+        "idPerfil",
+        (select "strNombrePerfil" from perfil where id = "idPerfil"),
+        jsonb_build_object('permisos', array_agg(
+          audited_permiso(
+            to_jsonb(viejos),
+            (select "strNombreModulo" from modulo where id = "idModulo")
+          )
+          order by "idModulo"
+        )),
+        null
+      )
       from viejos
       group by "idPerfil";
     when 'TRUNCATE' then
-      perform audit_permisos('delete', "idPerfil", array_agg(permisos_perfil), null)
-      from permisos_perfil
-      group by "idPerfil";
+      -- This statement has a trigger, and leaves nothing to truncate.
+      delete from permisos_perfil;
   end case;
   return null;
 end
@@ -264,12 +287,12 @@ create trigger audit_written after insert or update or delete on usuario
 create trigger audit_truncated before truncate on usuario
   for each statement execute function trigger_audit_record();
 
--- Updates of `perfil` by other triggers change only what is derived from the permission records,
--- often in tens of thousands of profiles. They are not recorded.
+-- An update of only the version and the number of the permission records is not recorded. Triggers
+-- make such updates, often in tens of thousands of profiles.
 create trigger audit_inserted_or_deleted after insert or delete on perfil
   for each row execute function trigger_audit_record();
-create trigger audit_updated after update on perfil
-  for each row when (pg_trigger_depth() = 0) execute function trigger_audit_record();
+create trigger audit_updated after update of id, "strNombrePerfil", "bitAdministrador" on perfil
+  for each row execute function trigger_audit_record();
 create trigger audit_truncated before truncate on perfil
   for each statement execute function trigger_audit_record();
 
@@ -280,19 +303,14 @@ create trigger audit_truncated before truncate on modulo
 
 -- A statement may insert or delete the records of tens of thousands of profiles, so these two
 -- triggers run once for each statement.
---
--- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
--- It sets `llavero.matriz` meanwhile.
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as nuevos
-  for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function trigger_audit_permisos();
+  for each statement execute function trigger_audit_permisos();
 create trigger audit_updated after update on permisos_perfil
   for each row execute function trigger_audit_permisos();
 create trigger audit_deleted after delete on permisos_perfil
   referencing old table as viejos
-  for each statement when (current_setting('llavero.matriz', true) is distinct from 'true')
-  execute function trigger_audit_permisos();
+  for each statement execute function trigger_audit_permisos();
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
@@ -321,6 +339,43 @@ $$;
 
 create trigger protect_auditoria before update or delete or truncate on auditoria
   for each statement execute function protect_auditoria();
+
+-- Gives a profile a new version of its permission records, and adds `p_filas` to their number. The
+-- two triggers below call this function for one profile after the other, by ascending id, so that
+-- two writes do not deadlock. It takes less time than touch_perfiles, which remains for deletions and
+-- for modules that are renamed: these may concern tens of thousands of profiles.
+create function touch_perfil(p_id integer, p_filas bigint) returns void
+language plpgsql
+as $$
+begin
+  update perfil
+  set "versionPermisos" = gen_random_uuid(), "numPermisos" = "numPermisos" + p_filas
+  where id = p_id;
+end
+$$;
+
+create or replace function permisos_inserted() returns trigger
+language plpgsql set search_path from current
+as $$
+begin
+  perform touch_perfil("idPerfil", count(*)) from nuevos group by "idPerfil" order by "idPerfil";
+  return null;
+end
+$$;
+
+create or replace function permisos_updated() returns trigger
+language plpgsql set search_path from current
+as $$
+begin
+  perform touch_perfil("idPerfil", sum(fila))
+  from (
+    select "idPerfil", 1 as fila from nuevos union all select "idPerfil", -1 from viejos
+  ) as filas
+  group by "idPerfil"
+  order by "idPerfil";
+  return null;
+end
+$$;
 
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
@@ -367,9 +422,20 @@ order by id;
 select audit('insert', 'usuario', id, "strNombreUsuario", null, audited_fields(to_jsonb(usuario)))
 from usuario
 order by id;
-select audit_permisos('insert', "idPerfil", null, array_agg(permisos_perfil))
+select audit(
+  'insert',
+  'permisos',
+  "idPerfil",
+  "strNombrePerfil",
+  null,
+  jsonb_build_object('permisos', array_agg(
+    audited_permiso(to_jsonb(permisos_perfil), "strNombreModulo") order by "idModulo"
+  ))
+)
 from permisos_perfil
-group by "idPerfil";
+join perfil on perfil.id = "idPerfil"
+join modulo on modulo.id = "idModulo"
+group by "idPerfil", "strNombrePerfil";
 
 -- Functions that only replicas of release 0.1.0 call.
 drop function if exists
