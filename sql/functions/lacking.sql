@@ -10,8 +10,6 @@
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
 language plpgsql stable strict
 as $$
-declare
-  v_needs jsonb[];
 begin
   if p_id_perfil = p_propio then
     return null;
@@ -20,19 +18,19 @@ begin
     return jsonb_build_object('administrador', true, 'perfil', p_id_perfil);
   end if;
 
-  select array_agg(
-    jsonb_build_object(
-      'modulo', (select "strNombreModulo" from modulo where id = suyo."idModulo"),
-      'accion', flag_beyond(suyo, propio),
-      'perfil', p_id_perfil
-    )
-    order by suyo."idModulo"
-  )
-  into v_needs
-  from permisos_perfil as suyo
-  left join permisos_perfil as propio
-    on propio."idPerfil" = p_propio and propio."idModulo" = suyo."idModulo"
-  where suyo."idPerfil" = p_id_perfil and flag_beyond(suyo, propio) is not null;
-  return v_needs[1];
+  return (
+    select (array_agg(
+      jsonb_build_object(
+        'modulo', (select "strNombreModulo" from modulo where id = suyo."idModulo"),
+        'accion', flag_beyond(suyo, propio),
+        'perfil', p_id_perfil
+      )
+      order by suyo."idModulo"
+    ))[1]
+    from permisos_perfil as suyo
+    left join permisos_perfil as propio
+      on propio."idPerfil" = p_propio and propio."idModulo" = suyo."idModulo"
+    where suyo."idPerfil" = p_id_perfil and flag_beyond(suyo, propio) is not null
+  );
 end
 $$;

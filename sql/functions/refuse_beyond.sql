@@ -6,15 +6,7 @@
 create or replace function refuse_beyond(p_perfiles integer[], p_limite integer) returns void
 language plpgsql strict
 as $$
-declare
-  v_id integer;
-  v_needs jsonb;
 begin
-  foreach v_id in array p_perfiles loop
-    v_needs := lacking(v_id, p_limite);
-    if v_needs is not null then
-      perform refuse(v_needs);
-    end if;
-  end loop;
+  perform refuse(lacking(id, p_limite)) from unnest(p_perfiles) as id;
 end
 $$;
