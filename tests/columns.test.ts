@@ -61,17 +61,17 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     strCorreo: `${nombre}${round}@x.es`,
     idEstadoUsuario: true,
   })
-  const { id } = await insertPerfil(pool, caller, perfil('base'))
-  const borrado = await insertPerfil(pool, caller, perfil('borrado'))
-  const elevado = await insertPerfil(pool, caller, perfil('elevado'))
-  const matriz = await insertPerfil(pool, caller, perfil('matriz'))
-  const renombrado = await insertModulo(pool, caller, `RENOMBRADO ${round}`)
-  const sobrante = await insertModulo(pool, caller, `SOBRANTE ${round}`)
-  const cambiado = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 1 })
-  const quitado = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 2 })
-  const editado = await insertUsuario(pool, caller, usuario('editado', id))
-  const despedido = await insertUsuario(pool, caller, usuario('despedido', id))
-  const saliente = await insertUsuario(pool, caller, usuario('saliente', id))
+  const { id } = (await insertPerfil(pool, caller, perfil('base'))).data
+  const { data: borrado } = await insertPerfil(pool, caller, perfil('borrado'))
+  const { data: elevado } = await insertPerfil(pool, caller, perfil('elevado'))
+  const { data: matriz } = await insertPerfil(pool, caller, perfil('matriz'))
+  const { data: renombrado } = await insertModulo(pool, caller, `RENOMBRADO ${round}`)
+  const { data: sobrante } = await insertModulo(pool, caller, `SOBRANTE ${round}`)
+  const { data: cambiado } = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 1 })
+  const { data: quitado } = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 2 })
+  const { data: editado } = await insertUsuario(pool, caller, usuario('editado', id))
+  const { data: despedido } = await insertUsuario(pool, caller, usuario('despedido', id))
+  const { data: saliente } = await insertUsuario(pool, caller, usuario('saliente', id))
 
   return {
     insertPerfil: () => insertPerfil(pool, caller, perfil('nuevo', true)),

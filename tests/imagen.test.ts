@@ -236,7 +236,7 @@ describe('an image host', () => {
     for (let turn = 0; turn < 100; turn += 1) await setImmediate()
     expect(isAnswered).toBe(false)
     vi.advanceTimersByTime(1)
-    expect(await given).toEqual(['image host: took too long'])
+    expect(await given).toEqual(['image host: no answer in time'])
     await expect.poll(urls).toEqual(['upload', 'destroy'])
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DatabaseTimeout, mayHaveHappened, StatementNotSent } from '../src/database/sql.js'
+import { mayHaveHappened, NoAnswer, StatementNotSent } from '../src/database/sql.js'
 import { Failure } from '../src/http/answers/failures.js'
 
 const postgresError = (code: string) =>
@@ -17,7 +17,7 @@ describe('a write that has failed', () => {
   })
 
   it.each([
-    ['had no answer in time', new DatabaseTimeout()],
+    ['had no answer in time', new NoAnswer()],
     ['lost its connection', Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })],
     ['was sent by a pooler that lost the server', postgresError('08P01')],
   ])('may have been executed if it %s', (_, error) => {

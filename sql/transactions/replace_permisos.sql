@@ -2,9 +2,9 @@
 -- and there are no new records, it changes nothing.
 --
 -- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
--- flag is false. Takes in `p_versiones` the versions of the profile's records that the caller
--- expects to replace, or null if any version may be replaced. Returns {version}: the version of the
--- new records, or null if the profile is unknown.
+-- flag is false. Takes the header `If-Match`, a text with the versions of the profile's records that
+-- the caller expects to replace. If it is `*` or null, any version may be replaced. Returns
+-- {version}: the version of the new records, or null if the profile is unknown.
 --
 -- Acquires share_modulos, so that no module is renamed or deleted meanwhile. begin_write locks the
 -- profile, so two replacements at the same time follow one another, and the result is the records
@@ -13,14 +13,14 @@
 -- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
 -- 2. LL403 if a new record grants more than the caller's profile holds;
--- 3. LL412 if the profile's records have none of the expected versions;
+-- 3. LL412 if `p_if_match` does not have the version of the profile's records;
 -- 4. a foreign-key violation for an unknown profile, if there are new records;
 -- 5. a unique violation for a module that is named twice, and a foreign-key violation for an unknown
 --    module.
 create or replace function replace_permisos(
   p_id_perfil integer,
   p_permisos jsonb,
-  p_versiones jsonb,
+  p_if_match text,
   p_actor jsonb
 ) returns jsonb
 language plpgsql
@@ -37,7 +37,7 @@ begin
   perform refuse_granting(p_permisos, v_write.limite);
 
   select "versionPermisos" into v_version from perfil where id = v_write.perfiles[1];
-  if p_versiones is not null and (v_version is null or not p_versiones ? v_version) then
+  if p_if_match <> '*' and coalesce(strpos(p_if_match, '"' || v_version || '"'), 0) = 0 then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;
 

@@ -30,7 +30,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
       ), false) as permitido,
       "versionPermisos"
     from rows from (
-      jsonb_to_recordset(${sql.json(lookups)})
+      jsonb_to_recordset(${lookups})
         as (id integer, ver integer, modulo text, accion text)
     ) with ordinality as lookup (id, ver, modulo, accion, n)
     left join lateral (

@@ -4,25 +4,6 @@ import type { Fila, Filtro, Pregunta } from './schemas.js'
 /** The number of rows of a page. */
 const MAX_ROWS = 50
 
-// An id of the audit is a bigint, which the driver would return as a text. A double is exact up to
-// 2^53, which the audit never reaches.
-const columns = (sql: Sql) => sql`
-  id::float8 as id,
-  fecha,
-  "idUsuario",
-  "strNombreUsuario",
-  "idPerfil",
-  "strNombrePerfil",
-  ip,
-  "idPeticion",
-  accion,
-  entidad,
-  "idEntidad",
-  nombre,
-  antes,
-  despues
-`
-
 /**
  * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there
  * are more rows, and null otherwise: the next page has the rows before it.
@@ -44,13 +25,13 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
       ? sql`${to}, 0`
       : sql`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
   const rows = await sql<Fila[]>`
-    select ${columns(sql)}
+    select *
     from auditoria
     where (${keyColumns} fecha) >= (${keyValues} ${from})
       and (${keyColumns} fecha, id) < (${keyValues} ${end})
       and fecha < ${to}
       and ${otherCondition}
-    order by ${keyOrder} auditoria.fecha desc, auditoria.id desc
+    order by ${keyOrder} fecha desc, id desc
     limit ${MAX_ROWS + 1}
   `
   const data = rows.slice(0, MAX_ROWS)
@@ -101,8 +82,7 @@ const moment = (sql: Sql, milliseconds: number) => sql`to_timestamp(${millisecon
 export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: Pregunta) {
   // Names of modules are stored in upper case, as JavaScript converts them.
   return sql<Fila[]>`
-    select ${columns(sql)}
+    select *
     from origen_de_permiso(${idUsuario}, ${modulo.toUpperCase()}, ${accion})
-    order by id
   `
 }

@@ -37,7 +37,7 @@ export async function beginSesion(
   { id, strPwd: hash }: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  const call = sql`begin_sesion(${id}, ${hash}, ${sql.json(client)})`
+  const call = sql`begin_sesion(${id}, ${hash}, ${client})`
   const { ver } = await write<{ ver: number | null }>(sql, call)
   return ver
 }
@@ -48,7 +48,7 @@ export async function beginSesion(
  * `unauthenticated` if the caller's session has ended already.
  */
 export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
-  const call = sql`update_password(${hash}, ${sql.json(caller)})`
+  const call = sql`update_password(${hash}, ${caller})`
   const { ver } = await write<{ ver: number }>(sql, call)
   return ver
 }
@@ -58,5 +58,5 @@ export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
  * Failure `unauthenticated` if the caller's session has ended already.
  */
 export async function endSesiones(sql: Sql, caller: Caller) {
-  await write(sql, sql`end_sesiones(${sql.json(caller)})`)
+  await write(sql, sql`end_sesiones(${caller})`)
 }

@@ -3,6 +3,7 @@ import postgres, {
   type Sql as DriverSql,
   type Options,
   type PendingQuery,
+  type PostgresType,
   type Row,
 } from 'postgres'
 import type { Config } from '../config.js'
@@ -14,7 +15,7 @@ export type Host = Config['DATABASE_URL']['hosts'][number]
 export const CONNECT_TIMEOUT = 2
 
 /** The options of postgres.js. Its types lack two of them. */
-type DriverOptions = Options<Record<string, never>> & {
+type DriverOptions = Options<Record<string, PostgresType>> & {
   max_pipeline?: number
   socket?(): Socket
 }
@@ -29,6 +30,12 @@ export interface Query extends PendingQuery<Row[]> {
   reject(error: unknown): void
   state: object | null
 }
+
+/**
+ * How a bigint is read. The driver would return a text. A number is exact up to 2^53, which no id and
+ * no count reaches. 20 is PostgreSQL's id of the type.
+ */
+const BIGINT = { to: 20, from: [20], serialize: String, parse: Number }
 
 /** An instance of postgres.js. All of its connections go to the same host. */
 export type Driver = ReturnType<typeof openDriver>
@@ -77,6 +84,7 @@ export function openDriver(
     ...(isVerified && { ssl: { host: host.host } }),
     prepare: DATABASE_PREPARE === 'true',
     fetch_types: false,
+    types: { bigint: BIGINT },
     connect_timeout: CONNECT_TIMEOUT,
     // The pool pauses before it tries again.
     backoff: false,

@@ -31,7 +31,7 @@ export async function findPage<Row extends { id: number }>(
       offset ${offset(page)}
     )
     select cuenta.total, vistas.*
-    from (select count(*)::integer as total from todas) as cuenta
+    from (select count(*) as total from todas) as cuenta
     left join (${answer}) as vistas on true
     order by vistas.id desc
   `

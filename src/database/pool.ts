@@ -6,7 +6,7 @@ import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import { CONNECT_TIMEOUT, type Driver, type Host, openDriver, type Query } from './connection.js'
-import { DatabaseTimeout, inTime, isPostgresError, type Sql, StatementNotSent } from './sql.js'
+import { inTime, isPostgresError, NoAnswer, type Sql, StatementNotSent } from './sql.js'
 
 /**
  * How long a statement may wait for a connection, in milliseconds. This is long enough for at least
@@ -109,7 +109,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       query.handler = () => execute(query, user).then(resolve, reject)
       return query
     }
-    return Object.assign(tag as unknown as Sql, { json: driver.sql.json })
+    return tag as unknown as Sql
   }
 
   function execute(query: Query, user?: number) {
@@ -151,7 +151,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       rows.splice(0, rows.length - rows.count)
       return rows
     } catch (error) {
-      if (error instanceof DatabaseTimeout) {
+      if (error instanceof NoAnswer) {
         used.cut()
         replace(used)
       }

@@ -1,45 +1,37 @@
-import type { Parameter, PostgresError } from 'postgres'
+import type { PostgresError } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
 
 /**
- * A value in a statement: a parameter, or another statement. That statement is not sent itself, but
- * becomes a part of the text.
+ * A value in a statement: a parameter, or another statement. An object or an array is sent as JSON.
+ * The other statement is not sent itself, but becomes a part of the text.
  */
-export type Value = string | number | boolean | null | Parameter | Promise<unknown>
+export type Value = string | number | boolean | null | object
 
 /**
  * The tag of the template literals for statements. A statement is sent once, when it is awaited for
  * the first time. `Rows` is the type of the array of rows.
  */
-export interface Sql {
-  <Rows extends readonly object[] = Record<string, unknown>[]>(
-    strings: TemplateStringsArray,
-    ...values: readonly Value[]
-  ): Promise<Rows>
-  /** Returns a parameter that is sent as jsonb. */
-  json(value: object): Parameter
-}
+export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
+  strings: TemplateStringsArray,
+  ...values: readonly Value[]
+) => Promise<Rows>
 
-/** Thrown if a statement has no answer in time. If it was sent, the server may have executed it. */
-export class DatabaseTimeout extends Error {
-  override message = 'the database has not answered in time'
+/** Thrown if there is no answer in time. A statement that was sent may have been executed. */
+export class NoAnswer extends Error {
+  override message = 'no answer in time'
 }
 
 /**
- * Returns what `answer` resolves to. After `timeout` milliseconds it rejects with the error of
- * `late`.
+ * Returns what `answer` resolves to. Throws NoAnswer after `timeout` milliseconds, by default after
+ * ANSWER_TIMEOUT.
  */
-export async function inTime<T>(
-  answer: Promise<T>,
-  timeout = ANSWER_TIMEOUT,
-  late = () => new DatabaseTimeout(),
-): Promise<T> {
+export async function inTime<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const end = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), timeout)
+    timer = setTimeout(() => reject(new NoAnswer()), timeout)
   })
   return Promise.race([answer, end]).finally(() => clearTimeout(timer))
 }

@@ -28,28 +28,21 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
 }
 
 /**
- * Adds a module and returns it. Throws the Failure `conflict` if the name is taken, and `forbidden`
- * if one of the four rules (README.md) refuses the write.
+ * Adds a module and returns it as `data`. Throws the Failure `conflict` if the name is taken, and
+ * `forbidden` if one of the four rules (README.md) refuses the write.
  */
-export async function insertModulo(sql: Sql, caller: Caller, nombre: string): Promise<Modulo> {
-  const call = sql`insert_modulo(${sql.json(sentModulo(nombre))}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Modulo }>(sql, call, DUPLICATE)
-  return data
+export async function insertModulo(sql: Sql, caller: Caller, nombre: string) {
+  const call = sql`insert_modulo(${sentModulo(nombre)}, ${caller})`
+  return write<{ data: Modulo }>(sql, call, DUPLICATE)
 }
 
 /**
- * Renames a module. Returns the module, or null if the id is unknown. Throws what insertModulo
- * throws.
+ * Renames a module. Returns as `data` the module, or null if the id is unknown. Throws what
+ * insertModulo throws.
  */
-export async function updateModulo(
-  sql: Sql,
-  caller: Caller,
-  id: number,
-  nombre: string,
-): Promise<Modulo | null> {
-  const call = sql`update_modulo(${id}, ${sql.json(sentModulo(nombre))}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Modulo | null }>(sql, call, DUPLICATE)
-  return data
+export async function updateModulo(sql: Sql, caller: Caller, id: number, nombre: string) {
+  const call = sql`update_modulo(${id}, ${sentModulo(nombre)}, ${caller})`
+  return write<{ data: Modulo | null }>(sql, call, DUPLICATE)
 }
 
 /**
@@ -57,7 +50,7 @@ export async function updateModulo(
  * system module, and `forbidden` if one of the four rules refuses the write.
  */
 export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
-  const call = sql`delete_modulo(${id}, ${sql.json(caller)})`
+  const call = sql`delete_modulo(${id}, ${caller})`
   const { deleted } = await write<{ deleted: boolean }>(sql, call)
   if (!deleted) throw new Failure('conflict')
 }

@@ -64,10 +64,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       body: ModuloEnviado,
       response: { 200: Success(Modulo) },
     },
-    handler: async ({ sql, caller, body }) => {
-      const modulo = await insertModulo(sql, caller, body.strNombreModulo)
-      return success({ data: modulo })
-    },
+    handler: async ({ sql, caller, body }) =>
+      success(await insertModulo(sql, caller, body.strNombreModulo)),
   })
 
   app.put('/:id', {
@@ -88,8 +86,8 @@ const moduloRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Type.Optional(Modulo)) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const modulo = await updateModulo(sql, caller, params.id, body.strNombreModulo)
-      return success({ data: modulo ?? undefined })
+      const { data } = await updateModulo(sql, caller, params.id, body.strNombreModulo)
+      return success({ data: data ?? undefined })
     },
   })
 

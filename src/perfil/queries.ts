@@ -26,30 +26,23 @@ export async function listTodosLosPerfiles(sql: Sql): Promise<PerfilBreve[]> {
 }
 
 /**
- * Adds a profile and returns it. An administrator's profile gets one permission record for each
- * module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md)
+ * Adds a profile and returns it as `data`. An administrator's profile gets one permission record for
+ * each module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md)
  * refuses the write.
  */
-export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo): Promise<Perfil> {
-  const call = sql`insert_perfil(${sql.json(perfil)}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Perfil }>(sql, call)
-  return data
+export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo) {
+  const call = sql`insert_perfil(${perfil}, ${caller})`
+  return write<{ data: Perfil }>(sql, call)
 }
 
 /**
- * Overwrites the name and the administrator flag of a profile. Returns the profile, or null if the
- * id is unknown. If the flag changes, the permission records are replaced in the same transaction
- * (contract, section 3). Throws what insertPerfil throws.
+ * Overwrites the name and the administrator flag of a profile. Returns as `data` the profile, or
+ * null if the id is unknown. If the flag changes, the permission records are replaced in the same
+ * transaction (contract, section 3). Throws what insertPerfil throws.
  */
-export async function updatePerfil(
-  sql: Sql,
-  caller: Caller,
-  id: number,
-  perfil: PerfilEditado,
-): Promise<Perfil | null> {
-  const call = sql`update_perfil(${id}, ${sql.json(perfil)}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Perfil | null }>(sql, call)
-  return data
+export async function updatePerfil(sql: Sql, caller: Caller, id: number, perfil: PerfilEditado) {
+  const call = sql`update_perfil(${id}, ${perfil}, ${caller})`
+  return write<{ data: Perfil | null }>(sql, call)
 }
 
 /**
@@ -57,6 +50,6 @@ export async function updatePerfil(
  * profile, and what insertPerfil throws.
  */
 export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
-  const call = sql`delete_perfil(${id}, ${sql.json(caller)})`
+  const call = sql`delete_perfil(${id}, ${caller})`
   await write(sql, call, { usuario_perfil_fk: ['conflict'] })
 }

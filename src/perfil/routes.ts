@@ -66,10 +66,7 @@ const perfilRoutes: RoutePlugin = async (app) => {
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ sql, caller, body }) => {
-      const perfil = await insertPerfil(sql, caller, body)
-      return success({ data: perfil })
-    },
+    handler: async ({ sql, caller, body }) => success(await insertPerfil(sql, caller, body)),
   })
 
   app.put('/:id', {
@@ -88,9 +85,9 @@ const perfilRoutes: RoutePlugin = async (app) => {
       response: { 200: Success(Perfil) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const perfil = await updatePerfil(sql, caller, params.id, body)
-      if (!perfil) throw new Failure('notFound')
-      return success({ data: perfil })
+      const { data } = await updatePerfil(sql, caller, params.id, body)
+      if (!data) throw new Failure('notFound')
+      return success({ data })
     },
   })
 

@@ -26,7 +26,7 @@ export async function listPermisos(sql: Sql, page = 1) {
       "bitEliminar",
       "bitDetalle",
       total
-    from (select coalesce(sum("numPermisos"), 0)::integer as total from perfil) as cuenta
+    from (select sum("numPermisos") as total from perfil) as cuenta
     left join (
       permisos_perfil
       join perfil on perfil.id = "idPerfil"
@@ -74,34 +74,23 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
 export const DESCONOCIDO = 'El perfil o el módulo no existe'
 
 /**
- * Adds a permission record and returns it. Throws one of these Failures:
+ * Adds a permission record and returns it as `data`. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
  * - `forbidden` if one of the four rules (README.md) refuses the write,
  * - `conflict` if the profile has a record for the module already.
  */
-export async function insertPermiso(
-  sql: Sql,
-  caller: Caller,
-  permiso: PermisoEnviado,
-): Promise<Permiso> {
-  const call = sql`insert_permiso(${sql.json(permiso)}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Permiso }>(sql, call, INVALID)
-  return data
+export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEnviado) {
+  const call = sql`insert_permiso(${permiso}, ${caller})`
+  return write<{ data: Permiso }>(sql, call, INVALID)
 }
 
 /**
- * Overwrites a permission record. Returns the record, or null if the id is unknown. Throws what
- * insertPermiso throws.
+ * Overwrites a permission record. Returns as `data` the record, or null if the id is unknown. Throws
+ * what insertPermiso throws.
  */
-export async function updatePermiso(
-  sql: Sql,
-  caller: Caller,
-  id: number,
-  permiso: PermisoEnviado,
-): Promise<Permiso | null> {
-  const call = sql`update_permiso(${id}, ${sql.json(permiso)}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Permiso | null }>(sql, call, INVALID)
-  return data
+export async function updatePermiso(sql: Sql, caller: Caller, id: number, permiso: PermisoEnviado) {
+  const call = sql`update_permiso(${id}, ${permiso}, ${caller})`
+  return write<{ data: Permiso | null }>(sql, call, INVALID)
 }
 
 /**
@@ -109,13 +98,13 @@ export async function updatePermiso(
  * write.
  */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
-  await write(sql, sql`delete_permiso(${id}, ${sql.json(caller)})`)
+  await write(sql, sql`delete_permiso(${id}, ${caller})`)
 }
 
 /**
- * Replaces all permission records of a profile in one transaction, if the records have one of the
- * `versiones`. With null they may have any version. Returns the version of the new records, which
- * is null if the profile is unknown.
+ * Replaces all permission records of a profile in one transaction. `ifMatch` is the header
+ * `If-Match`: the records must have a version in it, unless it is `*` or null. Returns the version of
+ * the new records, which is null if the profile is unknown.
  *
  * Throws the Failure `conflict` if a module is unknown or named twice, or if the profile is unknown
  * and there are entries. Throws `forbidden` if one of the four rules refuses the
@@ -126,18 +115,14 @@ export async function replacePermisos(
   caller: Caller,
   idPerfil: number,
   entradas: Entrada[],
-  versiones: string[] | null,
-): Promise<string | null> {
-  const expected = versiones && sql.json(versiones)
-  const call = sql`
-    replace_permisos(${idPerfil}, ${sql.json(entradas)}, ${expected}, ${sql.json(caller)})
-  `
-  const { version } = await write<{ version: string | null }>(sql, call, {
+  ifMatch: string | null,
+) {
+  const call = sql`replace_permisos(${idPerfil}, ${entradas}, ${ifMatch}, ${caller})`
+  return write<{ version: string | null }>(sql, call, {
     permisos_perfil_perfil_fk: ['conflict'],
     permisos_perfil_modulo_fk: ['conflict'],
     permisos_perfil_unico: ['conflict'],
   })
-  return version
 }
 
 /** The failures of a write of a single record. */

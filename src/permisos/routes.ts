@@ -75,10 +75,7 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ sql, caller, body }) => {
-      const permiso = await insertPermiso(sql, caller, body)
-      return success({ data: permiso })
-    },
+    handler: async ({ sql, caller, body }) => success(await insertPermiso(sql, caller, body)),
   })
 
   app.put('/:id', {
@@ -98,9 +95,9 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       response: { 200: Success(Permiso) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const permiso = await updatePermiso(sql, caller, params.id, body)
-      if (!permiso) throw new Failure('notFound')
-      return success({ data: permiso })
+      const { data } = await updatePermiso(sql, caller, params.id, body)
+      if (!data) throw new Failure('notFound')
+      return success({ data })
     },
   })
 
@@ -200,8 +197,8 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
       const hasDuplicates = new Set(modulos).size < modulos.length
       if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')
 
-      const versiones = versionsIn(headers['if-match'])
-      const version = await replacePermisos(sql, caller, idPerfil, permisos, versiones)
+      const ifMatch = headers['if-match'] ?? null
+      const { version } = await replacePermisos(sql, caller, idPerfil, permisos, ifMatch)
       if (version !== null) reply.header('etag', etagOf(version))
       return GUARDADA
     },
@@ -210,14 +207,5 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
 
 /** Returns the ETag for a version of a profile's records. */
 const etagOf = (version: string) => `"${version}"`
-
-/**
- * Returns the versions in a header `If-Match`. Returns null if any version will do. A proxy that
- * compresses answers may have turned a tag into a weak one, W/"…", which counts as the tag itself.
- */
-function versionsIn(header: string | undefined) {
-  if (header === undefined || header === '*') return null
-  return [...header.matchAll(/"([^"]*)"/g)].map(([, version = '']) => version)
-}
 
 export default permisosRoutes

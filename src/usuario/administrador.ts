@@ -31,7 +31,7 @@ export async function ensureAdministrador(
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const call = sql`ensure_administrador(${sql.json(usuario)})`
+  const call = sql`ensure_administrador(${usuario})`
   const { ensured } = await write<{ ensured: boolean }>(sql, call, TAKEN).catch((error) => {
     const isTaken = error instanceof Failure && error.code === 'conflict'
     throw isTaken ? new ConfigError(error.message) : error

@@ -43,7 +43,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
     const agent = new Agent()
     try {
       const answer = request(cloudinary.uploader, { ...account, agent })
-      return await inTime(answer, TIMEOUT, () => new Error('took too long'))
+      return await inTime(answer, TIMEOUT)
     } catch (error) {
       throw hostError(error as Rejection)
     } finally {

@@ -71,18 +71,13 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
 type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
- * Adds a user and returns it. Throws the Failure `conflict` if the email or the name is taken, or
- * if the profile is unknown. Throws `forbidden` if one of the four rules (README.md) refuses the
- * write.
+ * Adds a user and returns it as `data`. Throws the Failure `conflict` if the email or the name is
+ * taken, or if the profile is unknown. Throws `forbidden` if one of the four rules (README.md)
+ * refuses the write.
  */
-export async function insertUsuario(
-  sql: Sql,
-  caller: Caller,
-  usuario: Escrito<UsuarioNuevo>,
-): Promise<Usuario> {
-  const call = sql`insert_usuario(${sql.json(usuario)}, ${sql.json(caller)})`
-  const { data } = await write<{ data: Usuario }>(sql, call, CONFLICT)
-  return data
+export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<UsuarioNuevo>) {
+  const call = sql`insert_usuario(${usuario}, ${caller})`
+  return write<{ data: Usuario }>(sql, call, CONFLICT)
 }
 
 /** A user after an update. */
@@ -106,7 +101,7 @@ export async function updateUsuario(
   id: number,
   cambios: Escrito<UsuarioEditado>,
 ): Promise<UsuarioEscrito | undefined> {
-  const call = sql`update_usuario(${id}, ${sql.json(cambios)}, ${sql.json(caller)})`
+  const call = sql`update_usuario(${id}, ${cambios}, ${caller})`
   const answer = await write<UsuarioEscrito | { data: null }>(sql, call, CONFLICT)
   return answer.data ? answer : undefined
 }
@@ -115,10 +110,9 @@ export async function updateUsuario(
  * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure
  * `forbidden` if one of the four rules refuses the write.
  */
-export async function deleteUsuario(sql: Sql, caller: Caller, id: number): Promise<string | null> {
-  const call = sql`delete_usuario(${id}, ${sql.json(caller)})`
-  const { imagenAnterior } = await write<Pick<UsuarioEscrito, 'imagenAnterior'>>(sql, call)
-  return imagenAnterior
+export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
+  const call = sql`delete_usuario(${id}, ${caller})`
+  return write<Pick<UsuarioEscrito, 'imagenAnterior'>>(sql, call)
 }
 
 /**
@@ -132,7 +126,7 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  const call = sql`begin_write_usuario(${id}, ${idPerfil}, ${sql.json(caller)})`
+  const call = sql`begin_write_usuario(${id}, ${idPerfil}, ${caller})`
   await write(sql, call, CONFLICT)
 }
 

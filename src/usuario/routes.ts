@@ -100,8 +100,7 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       const strPwd = await passwords.hash(usuario.strPwd, caller.id)
       const insert = (imagen?: ImagenAlojada) =>
         insertUsuario(sql, caller, { ...usuario, strPwd, ...imagen })
-      const creado = await imagenes.store(imagenBase64, log, insert)
-      return success({ data: creado })
+      return success(await imagenes.store(imagenBase64, log, insert))
     },
   })
 
@@ -153,8 +152,8 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
     },
     handler: async ({ sql, caller, params, log }) => {
       if (params.id === caller.id) throw new Failure('conflict')
-      const imagen = await deleteUsuario(sql, caller, params.id)
-      if (imagen) void imagenes.remove(imagen, log)
+      const { imagenAnterior } = await deleteUsuario(sql, caller, params.id)
+      if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
       return DELETED
     },
   })
