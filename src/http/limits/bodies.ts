@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
-import { bodyMemory } from './body-memory.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
 export const BODY_LIMIT = 64 * 1024
@@ -34,7 +33,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and may have more than 1,000 values
- * - `busy` when too many bytes of bodies are in memory (see body-memory.ts)
+ * - `busy` when too many bytes of bodies are in memory, of all users or of this one
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
  *
@@ -42,7 +41,9 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  */
 export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
-  const setBodyBytes = bodyMemory(maxBytes)
+  let bytesOfAll = 0
+  // An entry stays when it is 0 again, so there is at most one for each user.
+  const bytesByUser = new Map<number | undefined, number>()
   app.removeAllContentTypeParsers()
 
   app.addContentTypeParser(
@@ -76,6 +77,21 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     // The iterator also ends if the connection was destroyed before it began.
     if (!payload.readableEnded) throw new Failure('unreadable')
     return body.subarray(0, size)
+  }
+
+  /**
+   * Sets how many bytes of a request's body are counted. Throws the Failure `busy` if all bodies
+   * would have more than `maxBytes`, or those of the user more than half of that.
+   */
+  function setBodyBytes(request: FastifyRequest, bytes: number) {
+    const user = request.userId
+    const more = bytes - (request.bodyBytes ?? 0)
+    const bytesOfUser = (bytesByUser.get(user) ?? 0) + more
+    const isTooMuch = bytesOfAll + more > maxBytes || bytesOfUser > maxBytes / 2
+    if (isTooMuch) throw new Failure('busy')
+    request.bodyBytes = bytes
+    bytesOfAll += more
+    bytesByUser.set(user, bytesOfUser)
   }
 
   app.addHook('onSend', (request, _reply, _payload, done) => {
