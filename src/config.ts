@@ -174,8 +174,8 @@ function parseCloudinaryUrl(text: string) {
 }
 
 /**
- * The values of `sslmode`, the parameter of PostgreSQL's clients, and of `ssl`, that of other
- * drivers. docs/configuration.md says what each of them means.
+ * The values of `sslmode`, the parameter of PostgreSQL's clients, which docs/configuration.md
+ * explains, and of `ssl`, that of other drivers.
  */
 const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 

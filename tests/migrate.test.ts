@@ -121,7 +121,8 @@ describe('the functions', () => {
     `
     const inMigrations = new Set(migrations.flatMap(([, text]) => createdIn(text)))
     for (const [, text] of migrations) {
-      for (const [, name = ''] of text.matchAll(/^drop function (\w+)\(/gm)) inMigrations.delete(name)
+      for (const [, name = ''] of text.matchAll(/^drop function (\w+)\(/gm))
+        inMigrations.delete(name)
     }
     const inFiles = functions.flatMap(([, text]) => createdIn(text))
     expect(rows.map(({ name }) => name).toSorted()).toEqual(

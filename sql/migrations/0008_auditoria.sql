@@ -314,9 +314,9 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();
 
--- Otherwise any user of the database could make these functions call functions of that user, with
--- the rights of their owner: by a trigger on a temporary table with a type and a cast of that user,
--- or by types in the place of those that the first call in a connection looks up.
+-- Only their owner may execute these functions. Any other user of the database could make them call
+-- that user's own functions with the rights of the owner: with a trigger on a temporary table that
+-- has a type and a cast of that user, or with types that hide those of the first call.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb), trigger_audit_record(), trigger_audit_permisos()
 from public;
@@ -380,8 +380,8 @@ $$;
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
 -- A write of the service that adds a user, or changes a name or an email, acquires
--- lock_nombres_de_usuario, and reports a taken email before a taken name. begin_write and
--- ensure_administrador set `llavero.actor`. Other writes have their own order of locks.
+-- lock_nombres_de_usuario, and reports a taken email before a taken name. Only such a write has
+-- `llavero.actor`. Any other write may lock rows in another order, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.

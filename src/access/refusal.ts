@@ -55,8 +55,8 @@ export function reportRefusals(app: FastifyInstance) {
 }
 
 /**
- * Returns the id in the path of a request, or else the `idPerfil` in its body. Returns NaN if there
- * is neither, which becomes null in the log.
+ * Returns the id in the path of a request, or else the `idPerfil` in its body. If there is neither,
+ * returns NaN, which the log shows as null.
  */
 function targetOf({ params, body }: FastifyRequest) {
   const [pathId] = Object.values(params as object)

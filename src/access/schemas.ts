@@ -79,7 +79,7 @@ export interface Sesion {
   /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
   ver: number
   /**
-   * Whether the profile has the permission of the Lookup. An administrator's has every permission.
+   * Whether the profile is an administrator's, or has the permission of the Lookup, if there is one.
    */
   permitido: boolean
   /** The version of the profile's permission map. */
@@ -90,13 +90,11 @@ export interface Sesion {
  * Who has sent a request. Each write passes this to the database as `p_actor`. In the
  * database, begin_write locks the caller's row and checks again whether the caller may write
  * (sql/functions/begin_write.sql).
- *
- * If `enforced` is true, the four rules in README.md apply to this caller.
  */
 export interface Caller extends Sesion, Partial<Permission> {
   /**
-   * Whether permissions are checked. It is false with AUTHORIZATION=client, and if the endpoint
-   * needs only a session.
+   * Whether the permission and the four rules in README.md are checked. It is false with
+   * AUTHORIZATION=client, and if the endpoint needs only a session.
    */
   enforced: boolean
   /** The client's address, for the audit. */

@@ -153,7 +153,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       // answer.
       if (!request.ip) throw new Failure('unreadable')
       const attempts = await count(request)
-      // `isAllowed` is true only for exempt addresses. There are none, but the types do not say so.
+      // No address is exempt, so `isAllowed` is always false. The types have `isExceeded` only then.
       if (attempts.isAllowed || !attempts.isExceeded) return
       reply.header('retry-after', attempts.ttlInSeconds)
       throw new Failure('tooMany')

@@ -28,8 +28,8 @@ type Uploader = typeof import('cloudinary').v2.uploader
 
 /** Returns the image host, a Cloudinary account (contract, sections 4.16 and 4.17). */
 export function imageHost({ CLOUDINARY_URL: account }: Config) {
-  // The SDK takes http or https from CLOUDINARY_URL in the environment, and not from
-  // `upload_prefix`. An agent of the right kind overrides it.
+  // The SDK takes http or https from the environment variable CLOUDINARY_URL, and not from the
+  // `upload_prefix` of a call. An agent of the right kind overrides it.
   const isPlainHttp = account.upload_prefix?.startsWith('http:')
   const Agent = isPlainHttp ? http.Agent : https.Agent
 
