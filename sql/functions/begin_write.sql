@@ -54,8 +54,8 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- The profiles up to the caller's own come first, then the caller's own, and then those above it.
-  -- In most writes there is none of the first kind, and the condition saves a statement.
+  -- The profiles are locked by ascending id: those up to the caller's own, the caller's own, and then
+  -- the rest. In most writes there is none of the first kind, and the condition saves a statement.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil

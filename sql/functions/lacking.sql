@@ -21,16 +21,16 @@ begin
   return (
     select (array_agg(
       jsonb_build_object(
-        'modulo', (select "strNombreModulo" from modulo where id = suyo."idModulo"),
-        'accion', flag_beyond(suyo, propio),
+        'modulo', (select "strNombreModulo" from modulo where id = otro."idModulo"),
+        'accion', flag_beyond(otro, propio),
         'perfil', p_id_perfil
       )
-      order by suyo."idModulo"
+      order by otro."idModulo"
     ))[1]
-    from permisos_perfil as suyo
+    from permisos_perfil as otro
     left join permisos_perfil as propio
-      on propio."idPerfil" = p_propio and propio."idModulo" = suyo."idModulo"
-    where suyo."idPerfil" = p_id_perfil and flag_beyond(suyo, propio) is not null
+      on propio."idPerfil" = p_propio and propio."idModulo" = otro."idModulo"
+    where otro."idPerfil" = p_id_perfil and flag_beyond(otro, propio) is not null
   );
 end
 $$;

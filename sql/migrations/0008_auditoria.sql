@@ -214,23 +214,28 @@ begin
   end if;
 
   case tg_op
-    when 'INSERT' then
+    when 'INSERT', 'DELETE' then
       perform audit(
-        'insert',
+        lower(tg_op collate "C"),
         'permisos',
         "idPerfil",
         (select "strNombrePerfil" from perfil where id = "idPerfil"),
-        null,
-        jsonb_build_object('permisos', array_agg(
-          audited_permiso(
-            to_jsonb(nuevos),
-            (select "strNombreModulo" from modulo where id = "idModulo")
-          )
-          order by "idModulo"
-        ))
+        case tg_op when 'DELETE' then permisos end,
+        case tg_op when 'INSERT' then permisos end
       )
-      from nuevos
-      group by "idPerfil";
+      from (
+        select
+          "idPerfil",
+          jsonb_build_object('permisos', array_agg(
+            audited_permiso(
+              to_jsonb(filas),
+              (select "strNombreModulo" from modulo where id = "idModulo")
+            )
+            order by "idModulo"
+          )) as permisos
+        from filas
+        group by "idPerfil"
+      ) as cambio;
     when 'UPDATE' then
       select
         jsonb_build_object('permisos', array[audited_permiso(
@@ -257,23 +262,6 @@ begin
         );
         perform audit('insert', 'permisos', new."idPerfil", v_perfil, null, v_despues);
       end if;
-    when 'DELETE' then
-      perform audit(
-        'delete',
-        'permisos',
-        "idPerfil",
-        (select "strNombrePerfil" from perfil where id = "idPerfil"),
-        jsonb_build_object('permisos', array_agg(
-          audited_permiso(
-            to_jsonb(viejos),
-            (select "strNombreModulo" from modulo where id = "idModulo")
-          )
-          order by "idModulo"
-        )),
-        null
-      )
-      from viejos
-      group by "idPerfil";
     when 'TRUNCATE' then
       -- This statement has a trigger, and leaves nothing to truncate.
       delete from permisos_perfil;
@@ -304,12 +292,12 @@ create trigger audit_truncated before truncate on modulo
 -- A statement may insert or delete the records of tens of thousands of profiles, so these two
 -- triggers run once for each statement.
 create trigger audit_inserted after insert on permisos_perfil
-  referencing new table as nuevos
+  referencing new table as filas
   for each statement execute function trigger_audit_permisos();
 create trigger audit_updated after update on permisos_perfil
   for each row execute function trigger_audit_permisos();
 create trigger audit_deleted after delete on permisos_perfil
-  referencing old table as viejos
+  referencing old table as filas
   for each statement execute function trigger_audit_permisos();
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_audit_permisos();

@@ -70,7 +70,7 @@ export function guardRoutes(
     const permission = access === 'session' ? undefined : access
     const sesion = await findSesion({ id, ver, ...permission })
     if (!sesion) throw new Failure('unauthenticated')
-    // A spread would copy the session for each request, which takes longer than this.
+    // Object.assign extends the session in place, which is faster than copying it with a spread.
     request.caller = Object.assign(sesion, permission, {
       enforced,
       ip: request.clientIp,

@@ -59,8 +59,7 @@ export function openDriver(
       // listener, and only the deadline of the statement stops them.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
-    // postgres.js listens to the socket when this function has returned, so it is connected after
-    // that.
+    // postgres.js adds its listeners after this function has returned. The socket connects only then.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was cut'))
       else socket.connect(host.port, host.host)

@@ -19,7 +19,7 @@ const RETRY_PAUSE = 100
  * If a host refuses a new connection less than this after it has answered a statement, in
  * milliseconds, it counts as full and not as down.
  */
-const SERVING = 1000
+const FULL_WITHIN = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
 const END_TIMEOUT = 5
 
@@ -171,12 +171,12 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   function onUnsent(used: Driver, error: Error) {
-    const isFull = answeredAt !== undefined && performance.now() - answeredAt < SERVING
+    const isFull = answeredAt !== undefined && performance.now() - answeredAt < FULL_WITHIN
     if (isFull) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
-    // Before the first answer, moving to another host is not worth a line of the log.
+    // Until the first statement is answered, a change of the host is not logged.
     if (serving && answeredAt === undefined) serving = hosts[0]
     replace(used)
   }

@@ -192,7 +192,8 @@ const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
     handler: async ({ sql, caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
       // A matrix that is too long or names a module twice is refused before the write is sent to
-      // the database. UNKNOWN_ID stands for different ids, and the database refuses each of them.
+      // the database. All unknown ids become UNKNOWN_ID, so they do not count as repeated. The
+      // database refuses them as unknown modules.
       const modulos = permisos.map(({ idModulo }) => idModulo).filter((id) => id !== UNKNOWN_ID)
       const hasDuplicates = new Set(modulos).size < modulos.length
       if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')

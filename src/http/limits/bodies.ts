@@ -11,7 +11,7 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** The first bytes of a body, which are not counted. The body of a login has no more. */
+/** This many bytes of each body are not counted, so that a flood of bodies never refuses a login. */
 const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
@@ -42,7 +42,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
   let bytesOfAll = 0
-  // An entry stays when it is 0 again, so there is at most one for each user.
+  // Entries are never removed. There is at most one for each user.
   const bytesByUser = new Map<number | undefined, number>()
   app.removeAllContentTypeParsers()
 
