@@ -56,8 +56,8 @@ create type actor as (
 );
 
 -- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: the
--- actor, as a text. Without it, the user of the database makes the changes. The name of permission
--- records is null if their profile has just been deleted.
+-- actor, as a text. Without it, the user of the database makes the changes. If `p_nombre` is null for
+-- permission records, their profile has just been deleted, and the row gets its last name.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -368,8 +368,8 @@ $$;
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
 -- A write of the service that adds a user, or changes a name or an email, acquires
--- lock_nombres_de_usuario, and reports a taken email before a taken name. Only such a write has
--- `llavero.actor`. Any other write may lock rows in another order, and could deadlock.
+-- lock_nombres_de_usuario, and reports a taken email before a taken name. A write without
+-- `llavero.actor` is not the service's: it may lock rows in another order, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.

@@ -5,8 +5,8 @@ import { Failure } from '../http/answers/failures.js'
 const ANSWER_TIMEOUT = 4500
 
 /**
- * A value in a statement: a parameter, or another statement. An object or an array is sent as JSON.
- * The other statement is not sent itself, but becomes a part of the text.
+ * A value in a statement: a parameter, or another statement, which is not sent itself, but becomes a
+ * part of the text. For a parameter of the type jsonb, an object or an array is sent as JSON.
  */
 export type Value = string | number | boolean | null | object
 
