@@ -72,6 +72,7 @@ export function guardRoutes(
     if (!sesion) throw new Failure('unauthenticated')
     // Object.assign extends the session in place, which is faster than copying it with a spread.
     request.caller = Object.assign(sesion, permission, {
+      ver,
       enforced,
       ip: request.clientIp,
       idPeticion: request.id,

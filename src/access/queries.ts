@@ -17,7 +17,6 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
       "idPerfil",
       perfil,
       administrador,
-      sesion.ver,
       administrador or coalesce((
         select has_flag(permisos_perfil, accion)
         from permisos_perfil
@@ -40,7 +39,6 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
         "idPerfil",
         "strNombrePerfil" as perfil,
         "bitAdministrador" as administrador,
-        "versionSesion" as ver,
         "versionPermisos"
       from usuario
       join perfil on perfil.id = "idPerfil"

@@ -76,8 +76,6 @@ export interface Sesion {
   perfil: string
   /** Whether the profile is an administrator's. */
   administrador: boolean
-  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
-  ver: number
   /**
    * Whether the profile is an administrator's, or has the permission of the Lookup, if there is one.
    */
@@ -92,6 +90,8 @@ export interface Sesion {
  * (sql/functions/begin_write.sql).
  */
 export interface Caller extends Sesion, Partial<Permission> {
+  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
+  ver: number
   /**
    * Whether the permission and the four rules in README.md are checked. It is false with
    * AUTHORIZATION=client, and if the endpoint needs only a session.
