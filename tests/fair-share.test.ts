@@ -64,7 +64,7 @@ it('lets 64 statements of one session wait, and answers 503 to the next', async 
   let writes: Promise<{ status: number }[]> | undefined
   await whileLocked(async () => {
     writes = Promise.all(Array.from({ length: SHARE + MAX_WAITING }, () => write(one)))
-    await expect.poll(service.pool.usage).toEqual({ running: SHARE, waiting: MAX_WAITING })
+    await expectLocked(SHARE)
     const refused = await list(one.token)
     expect(refused).toMatchObject({ ...BUSY, headers: { 'retry-after': '5' } })
   })
@@ -79,7 +79,8 @@ it('counts the requests of all tokens of one user together', async () => {
     for (const token of [one.token, again]) {
       for (let request = 0; request < SHARE; request += 1) writes.push(write({ ...one, token }))
     }
-    await expect.poll(service.pool.usage).toEqual({ running: SHARE, waiting: SHARE })
+    await expectLocked(SHARE)
+    expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
   })
   await Promise.all(writes)
 })

@@ -1,4 +1,4 @@
-import type { Sql } from '../database/sql.js'
+import { part, type Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
 /** The number of rows of a page. */
@@ -16,14 +16,14 @@ const MAX_ROWS = 50
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { antes, desde, hasta } = filtro
-  const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(sql, filtro)
-  const from = desde === undefined ? sql`'-infinity'` : moment(sql, desde)
-  const to = hasta === undefined ? sql`'infinity'` : moment(sql, hasta)
+  const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
+  const from = desde === undefined ? part`'-infinity'` : moment(desde)
+  const to = hasta === undefined ? part`'infinity'` : moment(hasta)
   // No row has the id 0, so no row at the moment `to` itself is before (to, 0).
   const end =
     antes === undefined
-      ? sql`${to}, 0`
-      : sql`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
+      ? part`${to}, 0`
+      : part`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
   const rows = await sql<Fila[]>`
     select *
     from auditoria
@@ -43,37 +43,37 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
  * Returns the columns before `fecha` in the index for the filter, their values, their order, and
  * the condition that the index does not serve.
  */
-function indexKeyFor(sql: Sql, { idUsuario, entidad, id }: Filtro) {
-  const every = sql`true`
+function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
+  const every = part`true`
   if (entidad !== undefined && id !== undefined) {
     return {
-      keyColumns: sql`entidad, "idEntidad",`,
-      keyValues: sql`${entidad}, ${id}::integer,`,
-      keyOrder: sql`entidad desc, "idEntidad" desc,`,
-      otherCondition: idUsuario === undefined ? every : sql`"idUsuario" = ${idUsuario}`,
+      keyColumns: part`entidad, "idEntidad",`,
+      keyValues: part`${entidad}, ${id}::integer,`,
+      keyOrder: part`entidad desc, "idEntidad" desc,`,
+      otherCondition: idUsuario === undefined ? every : part`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
     return {
-      keyColumns: sql`"idUsuario",`,
-      keyValues: sql`${idUsuario}::integer,`,
-      keyOrder: sql`"idUsuario" desc,`,
-      otherCondition: entidad === undefined ? every : sql`entidad = ${entidad}`,
+      keyColumns: part`"idUsuario",`,
+      keyValues: part`${idUsuario}::integer,`,
+      keyOrder: part`"idUsuario" desc,`,
+      otherCondition: entidad === undefined ? every : part`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
     return {
-      keyColumns: sql`entidad,`,
-      keyValues: sql`${entidad},`,
-      keyOrder: sql`entidad desc,`,
+      keyColumns: part`entidad,`,
+      keyValues: part`${entidad},`,
+      keyOrder: part`entidad desc,`,
       otherCondition: every,
     }
   }
-  return { keyColumns: sql``, keyValues: sql``, keyOrder: sql``, otherCondition: every }
+  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: every }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970. */
-const moment = (sql: Sql, milliseconds: number) => sql`to_timestamp(${milliseconds}::float8 / 1000)`
+const moment = (milliseconds: number) => part`to_timestamp(${milliseconds}::float8 / 1000)`
 
 /**
  * Finds the rows by which a user got a permission, oldest first

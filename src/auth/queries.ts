@@ -37,8 +37,8 @@ export async function beginSesion(
   { id, strPwd: hash }: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  const call = sql`begin_sesion(${id}, ${hash}, ${client})`
-  const { ver } = await write<{ ver: number | null }>(sql, call)
+  const call = sql`select begin_sesion(${id}, ${hash}, ${client}) as answer`
+  const { ver } = await write<{ ver: number | null }>(call)
   return ver
 }
 
@@ -48,8 +48,8 @@ export async function beginSesion(
  * `unauthenticated` if the caller's session has ended already.
  */
 export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
-  const call = sql`update_password(${hash}, ${caller})`
-  const { ver } = await write<{ ver: number }>(sql, call)
+  const call = sql`select update_password(${hash}, ${caller}) as answer`
+  const { ver } = await write<{ ver: number }>(call)
   return ver
 }
 
@@ -58,5 +58,5 @@ export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
  * Failure `unauthenticated` if the caller's session has ended already.
  */
 export async function endSesiones(sql: Sql, caller: Caller) {
-  await write(sql, sql`end_sesiones(${caller})`)
+  await write(sql`select end_sesiones(${caller}) as answer`)
 }

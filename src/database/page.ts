@@ -1,7 +1,13 @@
-import type { Sql, Value } from './sql.js'
+import { part, type Sql, type Value } from './sql.js'
 
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
+
+const PAGINA = part`select * from pagina`
+const MATERIALIZED = part`materialized`
+const NOT_MATERIALIZED = part`not materialized`
+/** The condition that all rows satisfy. */
+export const EVERY = part`true`
 
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
@@ -19,9 +25,9 @@ export async function findPage<Row extends { id: number }>(
   sql: Sql,
   { page = 1, search }: { page?: number; search?: string },
   rows: Value,
-  answer: Value = sql`select * from pagina`,
+  answer = PAGINA,
 ) {
-  const materialized = search === undefined ? sql`not materialized` : sql`materialized`
+  const materialized = search === undefined ? NOT_MATERIALIZED : MATERIALIZED
   const found = await sql<(Row & { total: number })[]>`
     with todas as ${materialized} (${rows}),
     pagina as (
@@ -53,8 +59,8 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
  * `\` in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL folds
  * its case once for the whole statement and not again for each row.
  */
-export function hasText(sql: Sql, column: Value, search?: string) {
-  if (search === undefined) return sql`true`
+export function hasText(column: Value, search?: string) {
+  if (search === undefined) return EVERY
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
-  return sql`fold_case(${column}) like (select fold_case(${pattern}))`
+  return part`fold_case(${column}) like (select fold_case(${pattern}))`
 }

@@ -69,8 +69,6 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
   const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)))
-  /** How many statements have a connection, open one, or wait. */
-  let unanswered = 0
   /** The hosts. The first one is the host of the present driver. */
   const hosts = [...config.DATABASE_URL.hosts]
   let driver = open()
@@ -101,23 +99,17 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * wait already, a statement rejects with the Failure `busy`.
    */
   function forUser(user?: number): Sql {
-    const tag = (strings: TemplateStringsArray, ...values: never[]) => {
-      const query = driver.sql(strings, ...values) as Query
+    return (pieces, ...values) => {
+      const query = driver.sql(pieces, ...(values as never[])) as Query
       const { resolve, reject } = query
       // Awaiting the query calls its `handler`. The driver's would send the query at once. This one
       // queues it, and settles the promise of the caller when the pool has an answer.
-      query.handler = () => execute(query, user).then(resolve, reject)
-      return query
+      query.handler = () => {
+        const sendBy = performance.now() + SEND_TIMEOUT
+        takeShare(user, () => queue.push({ query, sendBy })).then(resolve, reject)
+      }
+      return query as never
     }
-    return tag as unknown as Sql
-  }
-
-  function execute(query: Query, user?: number) {
-    const sendBy = performance.now() + SEND_TIMEOUT
-    unanswered += 1
-    return takeShare(user, () => queue.push({ query, sendBy })).finally(() => {
-      unanswered -= 1
-    })
   }
 
   /**
@@ -202,8 +194,11 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
 
   return Object.assign(forUser(), {
     forUser,
-    /** Returns how many statements have a connection or open one, and how many wait. */
-    usage: () => ({ running: queue.running(), waiting: unanswered - queue.running() }),
+    /**
+     * Returns how many statements have a connection or open one, and how many wait for one. Those
+     * that wait for their user's share are not counted.
+     */
+    usage: () => ({ running: queue.running(), waiting: queue.length() }),
     /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
     async end() {
       isEnded = true

@@ -1,12 +1,12 @@
-import type { PostgresError } from 'postgres'
+import postgres, { type PostgresError } from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
 
 /**
- * A value in a statement: a parameter, or another statement, which is not sent itself, but becomes a
- * part of the text. For a parameter of the type jsonb, an object or an array is sent as JSON.
+ * A value in a statement: a parameter, or a part of the statement's text (see `part`). For a
+ * parameter of the type jsonb, an object or an array is sent as JSON.
  */
 export type Value = string | number | boolean | null | object
 
@@ -15,9 +15,16 @@ export type Value = string | number | boolean | null | object
  * the first time. `Rows` is the type of the array of rows.
  */
 export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
-  strings: TemplateStringsArray,
-  ...values: readonly Value[]
+  pieces: TemplateStringsArray,
+  ...values: Value[]
 ) => Promise<Rows>
+
+/**
+ * The tag of the template literals for parts of statements, which may have values themselves. Make a
+ * part without values once: postgres.js makes a whole query of each part, and V8 is slow to free it.
+ * This instance of postgres.js opens no connection.
+ */
+export const part: (...template: Parameters<Sql>) => Value = postgres()
 
 /** Thrown if there is no answer in time. A statement that was sent may have been executed. */
 export class NoAnswer extends Error {

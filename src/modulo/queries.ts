@@ -1,19 +1,21 @@
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
-import type { Sql } from '../database/sql.js'
+import { part, type Sql } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
+
+const NOMBRE = part`"strNombreModulo"`
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, filtro: ModuloFiltro) {
   // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
   // and Spanish letters only, so the text is converted in the same way as the names.
   const text = filtro.search?.toUpperCase()
-  const rows = sql`
+  const rows = part`
     select id, "strNombreModulo"
     from modulo
-    where ${hasText(sql, sql`"strNombreModulo"`, text)}
+    where ${hasText(NOMBRE, text)}
   `
   return findPage<Modulo>(sql, filtro, rows)
 }
@@ -32,8 +34,8 @@ export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
  * `forbidden` if one of the four rules (README.md) refuses the write.
  */
 export async function insertModulo(sql: Sql, caller: Caller, nombre: string) {
-  const call = sql`insert_modulo(${sentModulo(nombre)}, ${caller})`
-  return write<{ data: Modulo }>(sql, call, DUPLICATE)
+  const call = sql`select insert_modulo(${sentModulo(nombre)}, ${caller}) as answer`
+  return write<{ data: Modulo }>(call, DUPLICATE)
 }
 
 /**
@@ -41,8 +43,8 @@ export async function insertModulo(sql: Sql, caller: Caller, nombre: string) {
  * insertModulo throws.
  */
 export async function updateModulo(sql: Sql, caller: Caller, id: number, nombre: string) {
-  const call = sql`update_modulo(${id}, ${sentModulo(nombre)}, ${caller})`
-  return write<{ data: Modulo | null }>(sql, call, DUPLICATE)
+  const call = sql`select update_modulo(${id}, ${sentModulo(nombre)}, ${caller}) as answer`
+  return write<{ data: Modulo | null }>(call, DUPLICATE)
 }
 
 /**
@@ -50,8 +52,8 @@ export async function updateModulo(sql: Sql, caller: Caller, id: number, nombre:
  * system module, and `forbidden` if one of the four rules refuses the write.
  */
 export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
-  const call = sql`delete_modulo(${id}, ${caller})`
-  const { deleted } = await write<{ deleted: boolean }>(sql, call)
+  const call = sql`select delete_modulo(${id}, ${caller}) as answer`
+  const { deleted } = await write<{ deleted: boolean }>(call)
   if (!deleted) throw new Failure('conflict')
 }
 

@@ -1,17 +1,19 @@
 import type { Caller } from '../access/schemas.js'
 import { write } from '../access/write.js'
-import { findPage, hasText } from '../database/page.js'
-import type { Sql } from '../database/sql.js'
+import { EVERY, findPage, hasText } from '../database/page.js'
+import { part, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
+
+const NOMBRE = part`"strNombrePerfil"`
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
   const { search, isAdmin } = filtro
-  const rows = sql`
+  const rows = part`
     select id, "strNombrePerfil", "bitAdministrador"
     from perfil
-    where ${hasText(sql, sql`"strNombrePerfil"`, search)}
-      and ${isAdmin === undefined ? sql`true` : sql`"bitAdministrador" = ${isAdmin}`}
+    where ${hasText(NOMBRE, search)}
+      and ${isAdmin === undefined ? EVERY : part`"bitAdministrador" = ${isAdmin}`}
   `
   return findPage<Perfil>(sql, filtro, rows)
 }
@@ -31,8 +33,8 @@ export async function listTodosLosPerfiles(sql: Sql): Promise<PerfilBreve[]> {
  * refuses the write.
  */
 export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo) {
-  const call = sql`insert_perfil(${perfil}, ${caller})`
-  return write<{ data: Perfil }>(sql, call)
+  const call = sql`select insert_perfil(${perfil}, ${caller}) as answer`
+  return write<{ data: Perfil }>(call)
 }
 
 /**
@@ -41,8 +43,8 @@ export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo
  * transaction (contract, section 3). Throws what insertPerfil throws.
  */
 export async function updatePerfil(sql: Sql, caller: Caller, id: number, perfil: PerfilEditado) {
-  const call = sql`update_perfil(${id}, ${perfil}, ${caller})`
-  return write<{ data: Perfil | null }>(sql, call)
+  const call = sql`select update_perfil(${id}, ${perfil}, ${caller}) as answer`
+  return write<{ data: Perfil | null }>(call)
 }
 
 /**
@@ -50,6 +52,6 @@ export async function updatePerfil(sql: Sql, caller: Caller, id: number, perfil:
  * profile, and what insertPerfil throws.
  */
 export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
-  const call = sql`delete_perfil(${id}, ${caller})`
-  await write(sql, call, { usuario_perfil_fk: ['conflict'] })
+  const call = sql`select delete_perfil(${id}, ${caller}) as answer`
+  await write(call, { usuario_perfil_fk: ['conflict'] })
 }

@@ -80,8 +80,8 @@ export const DESCONOCIDO = 'El perfil o el módulo no existe'
  * - `conflict` if the profile has a record for the module already.
  */
 export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEnviado) {
-  const call = sql`insert_permiso(${permiso}, ${caller})`
-  return write<{ data: Permiso }>(sql, call, INVALID)
+  const call = sql`select insert_permiso(${permiso}, ${caller}) as answer`
+  return write<{ data: Permiso }>(call, INVALID)
 }
 
 /**
@@ -89,8 +89,8 @@ export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEn
  * what insertPermiso throws.
  */
 export async function updatePermiso(sql: Sql, caller: Caller, id: number, permiso: PermisoEnviado) {
-  const call = sql`update_permiso(${id}, ${permiso}, ${caller})`
-  return write<{ data: Permiso | null }>(sql, call, INVALID)
+  const call = sql`select update_permiso(${id}, ${permiso}, ${caller}) as answer`
+  return write<{ data: Permiso | null }>(call, INVALID)
 }
 
 /**
@@ -98,7 +98,7 @@ export async function updatePermiso(sql: Sql, caller: Caller, id: number, permis
  * write.
  */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
-  await write(sql, sql`delete_permiso(${id}, ${caller})`)
+  await write(sql`select delete_permiso(${id}, ${caller}) as answer`)
 }
 
 /**
@@ -117,8 +117,8 @@ export async function replacePermisos(
   entradas: Entrada[],
   ifMatch: string | null,
 ) {
-  const call = sql`replace_permisos(${idPerfil}, ${entradas}, ${ifMatch}, ${caller})`
-  return write<{ version: string | null }>(sql, call, {
+  const call = sql`select replace_permisos(${idPerfil}, ${entradas}, ${ifMatch}, ${caller}) as answer`
+  return write<{ version: string | null }>(call, {
     permisos_perfil_perfil_fk: ['conflict'],
     permisos_perfil_modulo_fk: ['conflict'],
     permisos_perfil_unico: ['conflict'],

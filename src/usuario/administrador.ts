@@ -31,8 +31,8 @@ export async function ensureAdministrador(
     strPwd: await passwords.hash(ADMIN_PASSWORD),
     strCorreo: ADMIN_EMAIL,
   }
-  const call = sql`ensure_administrador(${usuario})`
-  const { ensured } = await write<{ ensured: boolean }>(sql, call, TAKEN).catch((error) => {
+  const call = sql`select ensure_administrador(${usuario}) as answer`
+  const { ensured } = await write<{ ensured: boolean }>(call, TAKEN).catch((error) => {
     const isTaken = error instanceof Failure && error.code === 'conflict'
     throw isTaken ? new ConfigError(error.message) : error
   })

@@ -1,8 +1,8 @@
 import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
-import { findPage, hasText } from '../database/page.js'
-import type { Sql } from '../database/sql.js'
+import { EVERY, findPage, hasText } from '../database/page.js'
+import { part, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -12,28 +12,28 @@ import type {
   UsuarioVisto,
 } from './schemas.js'
 
+const NOMBRE = part`"strNombreUsuario"`
+const CORREO = part`"strCorreo"`
+const CON_PERFIL = part`
+  select pagina.*, "strNombrePerfil" as "nombrePerfil"
+  from pagina
+  join perfil on perfil.id = "idPerfil"
+`
+
 /** Finds one page of the users that match the filter, and the number of pages. */
 export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
   const { search, idPerfil, estado } = filtro
-  const every = sql`true`
-  const nombre = sql`"strNombreUsuario"`
-  const correo = sql`"strCorreo"`
-  const rows = sql`
-    select ${columns(sql)}
+  const rows = part`
+    select ${COLUMNS}
     from usuario
-    where (${hasText(sql, nombre, search)} or ${hasText(sql, correo, search)})
-      and ${idPerfil === undefined ? every : sql`"idPerfil" = ${idPerfil}`}
-      and ${estado === undefined ? every : sql`"idEstadoUsuario" = ${estado}`}
+    where (${hasText(NOMBRE, search)} or ${hasText(CORREO, search)})
+      and ${idPerfil === undefined ? EVERY : part`"idPerfil" = ${idPerfil}`}
+      and ${estado === undefined ? EVERY : part`"idEstadoUsuario" = ${estado}`}
   `
-  const answer = sql`
-    select pagina.*, "strNombrePerfil" as "nombrePerfil"
-    from pagina
-    join perfil on perfil.id = "idPerfil"
-  `
-  return findPage<UsuarioVisto>(sql, filtro, rows, answer)
+  return findPage<UsuarioVisto>(sql, filtro, rows, CON_PERFIL)
 }
 
-const columns = (sql: Sql) => sql`
+const COLUMNS = part`
   usuario.id,
   "strNombreUsuario",
   "idPerfil",
@@ -57,7 +57,7 @@ interface UsuarioHallado extends UsuarioVisto {
 export async function findUsuario(sql: Sql, id: number, limite: number | null) {
   const [usuario] = await sql<UsuarioHallado[]>`
     select
-      ${columns(sql)},
+      ${COLUMNS},
       "strNombrePerfil" as "nombrePerfil",
       lacking("idPerfil", ${limite}) as needs
     from usuario
@@ -76,8 +76,8 @@ type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
  * refuses the write.
  */
 export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<UsuarioNuevo>) {
-  const call = sql`insert_usuario(${usuario}, ${caller})`
-  return write<{ data: Usuario }>(sql, call, CONFLICT)
+  const call = sql`select insert_usuario(${usuario}, ${caller}) as answer`
+  return write<{ data: Usuario }>(call, CONFLICT)
 }
 
 /** A user after an update. */
@@ -101,8 +101,8 @@ export async function updateUsuario(
   id: number,
   cambios: Escrito<UsuarioEditado>,
 ): Promise<UsuarioEscrito | undefined> {
-  const call = sql`update_usuario(${id}, ${cambios}, ${caller})`
-  const answer = await write<UsuarioEscrito | { data: null }>(sql, call, CONFLICT)
+  const call = sql`select update_usuario(${id}, ${cambios}, ${caller}) as answer`
+  const answer = await write<UsuarioEscrito | { data: null }>(call, CONFLICT)
   return answer.data ? answer : undefined
 }
 
@@ -111,8 +111,8 @@ export async function updateUsuario(
  * `forbidden` if one of the four rules refuses the write.
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
-  const call = sql`delete_usuario(${id}, ${caller})`
-  return write<Pick<UsuarioEscrito, 'imagenAnterior'>>(sql, call)
+  const call = sql`select delete_usuario(${id}, ${caller}) as answer`
+  return write<Pick<UsuarioEscrito, 'imagenAnterior'>>(call)
 }
 
 /**
@@ -126,8 +126,8 @@ export async function checkUsuarioWrite(
   id: number | null,
   idPerfil: number,
 ): Promise<void> {
-  const call = sql`begin_write_usuario(${id}, ${idPerfil}, ${caller})`
-  await write(sql, call, CONFLICT)
+  const call = sql`select begin_write_usuario(${id}, ${idPerfil}, ${caller}) as answer`
+  await write(call, CONFLICT)
 }
 
 const CONFLICT: FailureByConstraint = {
