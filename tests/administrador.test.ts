@@ -5,6 +5,7 @@ import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
 import { ALL } from './endpoints.js'
+import { countWaiting } from './hold.js'
 
 const ADMIN = {
   strNombreUsuario: 'raiz',
@@ -135,6 +136,22 @@ describe('the administrator of ADMIN_*', () => {
     expect(permisos).toMatchObject(
       [1, 2, 3, 4, 5].map((idModulo) => ({ idPerfil: 2, idModulo, ...ALL })),
     )
+  })
+
+  it('is set up by one of two replicas that start while a module is being renamed', async () => {
+    let starts: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select lock_modulos()`
+      starts = Promise.all([
+        ensure({ strNombreUsuario: 'una', strCorreo: 'una@ejemplo.com' }),
+        ensure({ strNombreUsuario: 'otra', strCorreo: 'otra@ejemplo.com' }),
+      ])
+      await expect.poll(() => countWaiting(sql)).toBe(2)
+    })
+    await starts
+    const { perfiles, usuarios } = await contents()
+    expect(perfiles).toHaveLength(1)
+    expect(usuarios).toHaveLength(1)
   })
 
   it('is made active again when no administrator is active', async () => {
