@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { Caller } from '../src/access/schemas.js'
+import { cacheMapas } from '../src/permisos/mapa.js'
 import { FORBIDDEN, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
@@ -54,6 +56,16 @@ describe('the permission map', () => {
       const { permisos } = (await read(reader)).body
       expect(Object.values(permisos)).toMatchObject([{ bitEditar, bitDetalle: !bitEditar }])
     }
+  })
+
+  it('is not kept under the version of the session if a write has changed it since', async () => {
+    const versions = ['after the write', 'before the write']
+    const fake = async () => [{ version: versions.shift(), nombreModulo: null }]
+    const findMapa = cacheMapas(fake as never)
+    const session = { idPerfil, versionPermisos: 'before the write' } as Caller
+    expect(await findMapa(session)).toMatchObject({ version: 'after the write' })
+    // The database has been replaced by a standby that lacks the write.
+    expect(await findMapa(session)).toMatchObject({ version: 'before the write' })
   })
 
   it('follows writes by other programs, with any SQL statement', async () => {

@@ -60,7 +60,12 @@ export function cacheMapas(sql: Sql) {
     fetchMethod: (_version, _stale, { context: idPerfil }) => findMapa(sql, idPerfil),
   })
 
-  // No two profiles share a version.
-  return ({ idPerfil, versionPermisos }: Caller) =>
-    cache.forceFetch(versionPermisos, { context: idPerfil })
+  return async ({ idPerfil, versionPermisos }: Caller) => {
+    // No two profiles share a version.
+    const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
+    // A write since the session was looked up has given the map another version. After a failover to
+    // a standby that was behind, the older version may be the present one again.
+    if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
+    return mapa
+  }
 }
