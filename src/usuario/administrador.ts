@@ -1,17 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Passwords } from '../access/password.js'
-import { type FailureByConstraint, write } from '../access/write.js'
+import { write } from '../access/write.js'
 import { type Config, ConfigError } from '../config.js'
 import type { Sql } from '../database/sql.js'
-import { Failure } from '../http/answers/failures.js'
 
 /** Why the user in ADMIN_* cannot be written, by the constraint that forbids it. */
-const TAKEN: FailureByConstraint = {
-  usuario_correo_unico: ['conflict', 'ADMIN_EMAIL: another user has it'],
-  usuario_nombre_unico: [
-    'conflict',
-    'ADMIN_USERNAME: another user has it, in other upper or lower case',
-  ],
+const TAKEN: Record<string, string> = {
+  usuario_correo_unico: 'ADMIN_EMAIL: another user has it',
+  usuario_nombre_unico: 'ADMIN_USERNAME: another user has it, in other upper or lower case',
 }
 
 /**
@@ -32,9 +28,9 @@ export async function ensureAdministrador(
     strCorreo: ADMIN_EMAIL,
   }
   const call = sql`select ensure_administrador(${usuario}) as answer`
-  const { ensured } = await write<{ ensured: boolean }>(call, TAKEN).catch((error) => {
-    const isTaken = error instanceof Failure && error.code === 'conflict'
-    throw isTaken ? new ConfigError(error.message) : error
+  const { ensured } = await write<{ ensured: boolean }>(call).catch((error) => {
+    const reason = TAKEN[error.constraint_name]
+    throw reason ? new ConfigError(reason) : error
   })
 
   if (ensured) log.info('administrator set up from ADMIN_*, as none was active')
