@@ -16,8 +16,8 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * If a host refuses a new connection less than this after it has answered a statement, in
- * milliseconds, it counts as full and not as down.
+ * A host that refuses a new connection this soon after it has answered a statement, in milliseconds,
+ * is full and not down.
  */
 const FULL_WITHIN = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -148,7 +148,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         replace(used)
       }
       if (query.state === null) return onUnsent(used, error as Error)
-      // After any other error of the server, its session can be used again.
+      // After any other error of the server, its session goes on, or the driver notices its end.
       if (isPostgresError(error) && error.code !== READ_ONLY) onAnswer(used)
       else replace(used)
       throw error
@@ -168,8 +168,6 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))
-    // Until the first statement is answered, a change of the host is not logged.
-    if (serving && answeredAt === undefined) serving = hosts[0]
     replace(used)
   }
 
