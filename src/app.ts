@@ -12,7 +12,7 @@ import type { Config } from './config.js'
 import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
-import { answerOddRequests, refuseConnection, UNREADABLE_PATH } from './http/answers/unreadable.js'
+import { refuseConnection, refuseOddRequests, UNREADABLE_PATH } from './http/answers/unreadable.js'
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
@@ -65,7 +65,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       // How often Node checks headersTimeout and requestTimeout, in milliseconds.
       connectionsCheckingInterval: 1000,
       // Node would refuse a request without `Host` itself, with an empty body.
-      // answerOddRequests refuses it with a body like that of any other failure.
+      // refuseOddRequests refuses it with a body like that of any other failure.
       requireHostHeader: false,
     },
     // How long a whole request may take to arrive, in milliseconds.
@@ -73,7 +73,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
     // Called for a path that cannot be decoded, before any hook. The request is routed again, so
-    // that the hooks run and answerOddRequests refuses it.
+    // that the hooks run and refuseOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = UNREADABLE_PATH
       app.routing(raw, reply.raw)
@@ -116,7 +116,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   }
   const verifyToken = await addTokens(app, config)
   await addHeaders(app, config.CORS_ORIGIN)
-  answerOddRequests(app)
+  refuseOddRequests(app)
   if (config.DOCS === 'true') await serveDocs(app, ABOUT)
   app.register(healthRoutes, {
     prefix: '/health',

@@ -1,6 +1,6 @@
 import assert from 'node:assert'
 import { compile } from '@fastify/proxy-addr'
-import { hasAtMost, isEmail, isStorable, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
+import { isAtMost, isEmail, isStorable, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
@@ -49,7 +49,7 @@ const VARIABLES = {
 
   ADMIN_USERNAME: text(
     'a user name of at most 255 characters, all of them visible',
-    (text) => hasAtMost(255, text) && isVisible(text),
+    (text) => isAtMost(255, text) && isVisible(text),
     '',
   ),
   ADMIN_PASSWORD: text(
@@ -57,7 +57,7 @@ const VARIABLES = {
     (text) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES && isStorable(text),
     '',
   ),
-  ADMIN_EMAIL: text('an email address', (text) => hasAtMost(255, text) && isEmail(text), ''),
+  ADMIN_EMAIL: text('an email address', (text) => isAtMost(255, text) && isEmail(text), ''),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),

@@ -19,7 +19,7 @@ export const isVisible = (text: string) => !INVISIBLE.test(text)
  * Returns whether `text` has at most `max` characters (code points, of one or two UTF-16 units
  * each).
  */
-export const hasAtMost = (max: number, text: string) =>
+export const isAtMost = (max: number, text: string) =>
   text.length <= 2 * max && [...text].length <= max
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.

@@ -80,8 +80,8 @@ begin
         );
     end case;
 
-    -- A profile that does not hold the permission any more loses its row. A profile
-    -- that has just got the permission gets this row. Any other keeps the row that it has.
+    -- Find the profiles that hold the permission now. A new one gets this row, and one that has held
+    -- it before keeps the row that it has.
     select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
     into v_origen
     from unnest(v_perfiles) as id

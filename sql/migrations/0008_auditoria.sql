@@ -355,10 +355,10 @@ create or replace function permisos_updated() returns trigger
 language plpgsql set search_path from current
 as $$
 begin
-  perform touch_perfil("idPerfil", sum(fila))
+  perform touch_perfil("idPerfil", sum(diferencia))
   from (
-    select "idPerfil", 1 as fila from nuevos union all select "idPerfil", -1 from viejos
-  ) as filas
+    select "idPerfil", 1 as diferencia from nuevos union all select "idPerfil", -1 from viejos
+  ) as cambios
   group by "idPerfil"
   order by "idPerfil";
   return null;

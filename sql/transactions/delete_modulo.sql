@@ -29,7 +29,7 @@ begin
   end if;
   -- Another transaction may have added the module since its name was read.
   if v_nombre is not null then
-    -- The audit finds the name of the module as long as the module exists.
+    -- The records go first, while the audit can still read the name of the module.
     delete from permisos_perfil where "idModulo" = p_id;
     delete from modulo where id = p_id;
   end if;

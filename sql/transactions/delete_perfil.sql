@@ -14,7 +14,7 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if p_id = any(v_write.perfiles) then
-    -- The audit finds the name of the profile as long as the profile exists.
+    -- The records go first, while the audit can still read the name of the profile.
     delete from permisos_perfil where "idPerfil" = p_id;
     delete from perfil where id = p_id;
   end if;

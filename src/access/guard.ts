@@ -100,8 +100,8 @@ function documentAccess(route: RouteOptions) {
     route.schema = { ...schema, security: [] }
     return
   }
-  const { unauthenticated, forbidden } = USUAL
-  route.config = { ...config, failures: { unauthenticated, forbidden, ...config.failures } }
+  const failures = { unauthenticated: USUAL.unauthenticated, forbidden: USUAL.forbidden }
+  route.config = { ...config, failures: { ...failures, ...config.failures } }
   if (access === 'session') return
 
   const role = describeNeeds(access)

@@ -153,7 +153,7 @@ const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }
       // answer.
       if (!request.ip) throw new Failure('unreadable')
       const attempts = await count(request)
-      // No address is exempt, so `isAllowed` is always false. The types have `isExceeded` only then.
+      // No address is exempt, so `isAllowed` is always false. Asking for it satisfies the types.
       if (attempts.isAllowed || !attempts.isExceeded) return
       reply.header('retry-after', attempts.ttlInSeconds)
       throw new Failure('tooMany')

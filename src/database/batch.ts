@@ -16,25 +16,25 @@ export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
   maxInFlight: number,
 ) {
-  const queue = fastq.promise(findCollected, maxInFlight)
+  const queue = fastq.promise(sendWaiting, maxInFlight)
   /** The look-ups of the next statement. */
-  let collected: Lookup[] = []
+  let waiting: Lookup[] = []
   /** The answers of the next statement, in the order of the look-ups. */
-  let next: Promise<Found[]> | undefined
+  let answers: Promise<Found[]> | undefined
 
-  async function findCollected() {
+  async function sendWaiting() {
     // Wait for the other look-ups that arrive in the same turn of the event loop.
     await setImmediate()
-    const lookups = collected
-    collected = []
-    next = undefined
+    const lookups = waiting
+    waiting = []
+    answers = undefined
     return find(lookups)
   }
 
   return async (lookup: Lookup) => {
-    const index = collected.push(lookup) - 1
-    next ??= inTime(queue.push(undefined))
-    const found = await next
+    const index = waiting.push(lookup) - 1
+    answers ??= inTime(queue.push(undefined))
+    const found = await answers
     return found[index]
   }
 }

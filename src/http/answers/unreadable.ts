@@ -85,7 +85,7 @@ export function refuseConnection(
  * unknown path, before the body is read. Refuses the method CONNECT with refuseConnection. Handles
  * requests with an unknown `Expect` header as if they had none.
  */
-export function answerOddRequests(app: FastifyInstance) {
+export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })

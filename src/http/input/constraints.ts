@@ -103,7 +103,7 @@ export const hasAtMost = (max: number): Constraint => ({
   name: 'length',
   message: `El campo %s no puede superar los ${max} caracteres`,
   schema: { maxLength: max },
-  isSatisfied: (text: string) => texts.hasAtMost(max, text),
+  isSatisfied: (text: string) => texts.isAtMost(max, text),
 })
 
 export const isEmail: Constraint = {

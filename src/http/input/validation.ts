@@ -18,6 +18,7 @@ export function validateRequests(app: FastifyInstance) {
     if (params) request.params = readObject(params as TObject, request.params)
   })
   app.setValidatorCompiler<TObject>(({ schema, httpPart }) => {
+    // The hook above has checked and decoded the path parameters.
     if (httpPart === 'params') return (value) => ({ value })
     return (input) => ({ value: readObject(schema, input) })
   })

@@ -70,6 +70,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
       const end = size + piece.length
       if (end > bodyLimit) throw new Failure('tooLarge')
       setBodyBytes(request, Math.max(0, end - UNCOUNTED))
+      // Double the buffer when it is full.
       if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
       piece.copy(body, size)
       size = end
