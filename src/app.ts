@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { maxHeaderSize } from 'node:http'
+import { createServer, maxHeaderSize } from 'node:http'
 import underPressure from '@fastify/under-pressure'
-import Fastify, { LogController } from 'fastify'
+import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
 import { startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
@@ -51,7 +51,7 @@ const ABOUT = {
  * files.
  */
 export async function buildApp(config: Config, logStream?: LogStream) {
-  const app = Fastify({
+  const app: FastifyInstance = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
@@ -59,17 +59,25 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     bodyLimit: BODY_LIMIT,
     // A path parameter may be as long as the head of a request.
     routerOptions: { maxParamLength: maxHeaderSize },
-    http: {
-      // How long the head of a request may take to arrive, in milliseconds.
-      headersTimeout: 15_000,
-      // How often Node checks headersTimeout and requestTimeout, in milliseconds.
-      connectionsCheckingInterval: 1000,
-      // Node would refuse a request without `Host` itself, with an empty body.
-      // refuseOddRequests refuses it with a body like that of any other failure.
-      requireHostHeader: false,
-    },
-    // How long a whole request may take to arrive, in milliseconds.
-    requestTimeout: 120_000,
+    // Without this function, Fastify would make a second server for the other address of `localhost`,
+    // which has none of the listeners and limits below.
+    serverFactory: (handler) =>
+      createServer(
+        {
+          // How long the head of a request may take to arrive, in milliseconds.
+          headersTimeout: 15_000,
+          // How often Node checks headersTimeout and requestTimeout, in milliseconds.
+          connectionsCheckingInterval: 1000,
+          // Node would refuse a request without `Host` itself, with an empty body.
+          // refuseOddRequests refuses it with a body like that of any other failure.
+          requireHostHeader: false,
+          // How long a whole request may take to arrive, in milliseconds.
+          requestTimeout: 120_000,
+          // How long a connection may be idle, in milliseconds.
+          keepAliveTimeout: 72_000,
+        },
+        limitPipelining(handler),
+      ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
     // Called for a path that cannot be decoded, before any hook. The request is routed again, so
@@ -90,7 +98,6 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     await Promise.all([pool.end(), passwords.close()])
   })
 
-  limitPipelining(app)
   keepIdleConnections(app)
   validateRequests(app)
   answerFailures(app)

@@ -1,7 +1,9 @@
+import dns from 'node:dns'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { buildApp } from '../src/app.js'
 import { BUSY } from './answers.js'
 import { testApp } from './app.js'
 import { startHangingCaptcha } from './captcha.js'
@@ -33,6 +35,25 @@ it('gives a request and an idle connection the time that docs/operating.md names
     requestTimeout: 120_000,
     keepAliveTimeout: 72_000,
   })
+})
+
+it('has one server, also if `localhost` has an address of IPv6 as well', async () => {
+  const [first, second] = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ] as const
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((host: string, ...rest: any[]) => {
+    const done = rest.at(-1)
+    const { address, family } = host === second.address ? second : first
+    if (rest[0].all) done(null, [first, second])
+    else done(null, address, family)
+  }) as never)
+  const { app: another } = await buildApp(service.config, { write: () => {} })
+  await another.listen({ host: 'localhost', port: 0 })
+  lookup.mockRestore()
+  const addresses = another.addresses()
+  await another.close()
+  expect(addresses).toMatchObject([{ address: '127.0.0.1' }])
 })
 
 /** Opens a connection and sends `content`. */

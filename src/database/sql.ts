@@ -22,9 +22,12 @@ export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
 /**
  * The tag of the template literals for parts of statements, which may have values themselves. Make a
  * part without values once: postgres.js makes a whole query of each part, and V8 is slow to free it.
- * This instance of postgres.js opens no connection.
+ * Never await a part: it would be sent. The option keeps postgres.js from an environment variable,
+ * of which it may not know the value.
  */
-export const part: (...template: Parameters<Sql>) => Value = postgres()
+export const part: (...template: Parameters<Sql>) => Value = postgres({
+  target_session_attrs: 'primary',
+})
 
 /** Thrown if there is no answer in time. A statement that was sent may have been executed. */
 export class NoAnswer extends Error {

@@ -34,7 +34,7 @@ export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)
   app.addHook('preClose', async () => {
     const allEnded = once(app.server, 'close')
-    const graceEnded = sleep(IDLE_GRACE)
+    const graceEnded = sleep(IDLE_GRACE, undefined, { ref: false })
     stopAccepting.call(app.server)
     await Promise.race([allEnded, graceEnded])
   })

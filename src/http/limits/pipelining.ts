@@ -1,5 +1,5 @@
+import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 
 /** How many requests of one connection may wait for their answers. */
 const MAX_UNANSWERED = 16
@@ -8,13 +8,13 @@ const MAX_UNANSWERED = 16
 type Connection = Socket & { unanswered: number }
 
 /**
- * Closes a connection on which more than MAX_UNANSWERED requests wait for their answers. A client may
- * send requests without waiting for the answers (HTTP pipelining), and 64 KB have room for 2,000
- * requests. The hook ends such a request by not calling `done`.
+ * Returns a listener that passes requests on to `next`. It closes a connection on which more than
+ * MAX_UNANSWERED requests wait for their answers. A client may send requests without waiting for
+ * the answers (HTTP pipelining), and 64 KB have room for 2,000 requests.
  */
-export function limitPipelining(app: FastifyInstance) {
-  app.addHook('onRequest', ({ socket }, { raw: response }, done) => {
-    const connection = socket as Connection
+export function limitPipelining(next: RequestListener): RequestListener {
+  return (request, response) => {
+    const connection = request.socket as Connection
     connection.unanswered ??= 0
     connection.unanswered += 1
     if (connection.unanswered > MAX_UNANSWERED) {
@@ -24,6 +24,6 @@ export function limitPipelining(app: FastifyInstance) {
     response.once('close', () => {
       connection.unanswered -= 1
     })
-    done()
-  })
+    next(request, response)
+  }
 }
