@@ -22,8 +22,8 @@ export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
 /**
  * The tag of the template literals for parts of statements, which may have values themselves. Make a
  * part without values once: postgres.js makes a whole query of each part, and V8 is slow to free it.
- * Never await a part: it would be sent. The option keeps postgres.js from an environment variable,
- * of which it may not know the value.
+ * Never await a part, because that would send it. Without the option, postgres.js would read
+ * PGTARGETSESSIONATTRS, and throw if it does not know the value.
  */
 export const part: (...template: Parameters<Sql>) => Value = postgres({
   target_session_attrs: 'primary',

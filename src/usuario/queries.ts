@@ -12,8 +12,18 @@ import type {
   UsuarioVisto,
 } from './schemas.js'
 
+const COLUMNS = part`
+  usuario.id,
+  "strNombreUsuario",
+  "idPerfil",
+  "strCorreo",
+  "strNumeroCelular",
+  "idEstadoUsuario",
+  "imagenUrl"
+`
 const NOMBRE = part`"strNombreUsuario"`
 const CORREO = part`"strCorreo"`
+/** The rows of a page, with the names of the profiles. */
 const CON_PERFIL = part`
   select pagina.*, "strNombrePerfil" as "nombrePerfil"
   from pagina
@@ -32,16 +42,6 @@ export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
   `
   return findPage<UsuarioVisto>(sql, filtro, rows, CON_PERFIL)
 }
-
-const COLUMNS = part`
-  usuario.id,
-  "strNombreUsuario",
-  "idPerfil",
-  "strCorreo",
-  "strNumeroCelular",
-  "idEstadoUsuario",
-  "imagenUrl"
-`
 
 /**
  * A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing.

@@ -108,9 +108,11 @@ describe.each<[string, (primary: Database) => unknown]>([
     expect(service.child.exitCode).toBe(null)
     expect(service.readLog()).not.toContain(pair.password)
     const served = () => service.lines().filter(({ msg }) => msg === 'the database serves again')
-    await expect
-      .poll(served)
-      .toEqual([expect.objectContaining({ level: 30, host: '127.0.0.1', port: pair.standby.port })])
+    const line = { level: 30, host: '127.0.0.1' }
+    await expect.poll(served).toMatchObject([
+      { ...line, port: pair.primary.port },
+      { ...line, port: pair.standby.port },
+    ])
   })
 
   it('does not keep another service from starting', async () => {
