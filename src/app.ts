@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, maxHeaderSize } from 'node:http'
 import underPressure from '@fastify/under-pressure'
-import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import Fastify, { LogController } from 'fastify'
 import { guardRoutes } from './access/guard.js'
 import { startPasswords } from './access/password.js'
 import { reportRefusals } from './access/refusal.js'
@@ -51,7 +51,7 @@ const ABOUT = {
  * files.
  */
 export async function buildApp(config: Config, logStream?: LogStream) {
-  const app: FastifyInstance = Fastify({
+  const app = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),

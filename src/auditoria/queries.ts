@@ -1,3 +1,4 @@
+import { EVERY } from '../database/page.js'
 import { part, type Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
@@ -44,13 +45,12 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
  * the condition that the index does not serve.
  */
 function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
-  const every = part`true`
   if (entidad !== undefined && id !== undefined) {
     return {
       keyColumns: part`entidad, "idEntidad",`,
       keyValues: part`${entidad}, ${id}::integer,`,
       keyOrder: part`entidad desc, "idEntidad" desc,`,
-      otherCondition: idUsuario === undefined ? every : part`"idUsuario" = ${idUsuario}`,
+      otherCondition: idUsuario === undefined ? EVERY : part`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
@@ -58,7 +58,7 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
       keyColumns: part`"idUsuario",`,
       keyValues: part`${idUsuario}::integer,`,
       keyOrder: part`"idUsuario" desc,`,
-      otherCondition: entidad === undefined ? every : part`entidad = ${entidad}`,
+      otherCondition: entidad === undefined ? EVERY : part`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
@@ -66,10 +66,10 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
       keyColumns: part`entidad,`,
       keyValues: part`${entidad},`,
       keyOrder: part`entidad desc,`,
-      otherCondition: every,
+      otherCondition: EVERY,
     }
   }
-  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: every }
+  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: EVERY }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970. */
