@@ -16,10 +16,10 @@ const MAX_ROWS = 50
  * together with `entidad` uses one index, and the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
-  const { antes, desde, hasta } = filtro
+  const { antes, desde = -Infinity, hasta = Infinity } = filtro
   const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
-  const from = desde === undefined ? part`'-infinity'` : moment(desde)
-  const to = hasta === undefined ? part`'infinity'` : moment(hasta)
+  const from = moment(desde)
+  const to = moment(hasta)
   // No row has the id 0, so no row at the moment `to` itself is before (to, 0).
   const end =
     antes === undefined
@@ -72,7 +72,7 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
   return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: EVERY }
 }
 
-/** Returns the timestamp for a number of milliseconds since 1970. */
+/** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */
 const moment = (milliseconds: number) => part`to_timestamp(${milliseconds}::float8 / 1000)`
 
 /**
