@@ -4,14 +4,12 @@ import type { RoutePlugin } from '../http/input/validation.js'
 import { findOrigen, listAuditoria } from './queries.js'
 import { Filas, Filtro, PaginaDeAuditoria, Pregunta } from './schemas.js'
 
-const SIN_ENTIDAD = 'El campo entidad es obligatorio si hay un id'
-
 // These routes declare no access, so only administrators may use them.
 const auditoriaRoutes: RoutePlugin = async (app) => {
   app.get('/', {
     config: {
       failures: {
-        invalid: statusFailure(400, SIN_ENTIDAD),
+        invalid: statusFailure(400, 'El campo entidad es obligatorio si hay un id'),
       },
     },
     schema: {
@@ -22,7 +20,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
     },
     handler: async ({ sql, query }) => {
       if (query.id !== undefined && query.entidad === undefined) {
-        throw new Failure('invalid', SIN_ENTIDAD)
+        throw new Failure('invalid')
       }
       const page = await listAuditoria(sql, query)
       return success(page)

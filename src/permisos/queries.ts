@@ -70,9 +70,6 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
   return { version: rows[0]?.version ?? null, permisos }
 }
 
-/** The message for an unknown profile or an unknown module. */
-export const DESCONOCIDO = 'El perfil o el módulo no existe'
-
 /**
  * Adds a permission record and returns it as `data`. Throws one of these Failures:
  * - `invalid` if the profile or the module is unknown,
@@ -127,7 +124,7 @@ export async function replacePermisos(
 
 /** The failures of a write of a single record. */
 const INVALID: FailureByConstraint = {
-  permisos_perfil_perfil_fk: ['invalid', DESCONOCIDO],
-  permisos_perfil_modulo_fk: ['invalid', DESCONOCIDO],
+  permisos_perfil_perfil_fk: ['invalid'],
+  permisos_perfil_modulo_fk: ['invalid'],
   permisos_perfil_unico: ['conflict'],
 }

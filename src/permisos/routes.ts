@@ -13,7 +13,6 @@ import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import type { RoutePlugin } from '../http/input/validation.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
-  DESCONOCIDO,
   deletePermiso,
   insertPermiso,
   listPermisos,
@@ -35,6 +34,7 @@ import {
   SinCambios,
 } from './schemas.js'
 
+const DESCONOCIDO = 'El perfil o el módulo no existe'
 const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
 const NO_GUARDADO = 'Error al guardar en base de datos'
 const CAMBIADOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
