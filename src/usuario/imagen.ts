@@ -88,10 +88,10 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
    * the user with that image. Returns what `writeUsuario` returns. Throws the Failure `upload`, and
    * what `writeUsuario` throws.
    *
-   * The image is removed again if `writeUsuario` has failed without writing the user, or if it
-   * returns undefined because there is no such user.
+   * The image is removed again if `writeUsuario` has failed without writing the user, or if the
+   * `data` that it returns is null because there is no such user.
    */
-  async function store<T>(
+  async function store<T extends { data: object | null }>(
     dataUri: string | undefined,
     log: FastifyBaseLogger,
     writeUsuario: (imagen?: ImagenAlojada) => Promise<T>,
@@ -110,7 +110,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
       }
       throw error
     })
-    if (stored === undefined) await remove(imagenPublicId, log)
+    if (!stored.data) await remove(imagenPublicId, log)
     return stored
   }
 

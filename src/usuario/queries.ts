@@ -80,30 +80,26 @@ export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<U
   return write<{ data: Usuario }>(call, CONFLICT)
 }
 
-/** A user after an update. */
-interface UsuarioEscrito {
-  data: Usuario
-  /** The name of the hosted image that the user no longer needs. Null if there is none. */
-  imagenAnterior: string | null
+/** The name of the hosted image that a user no longer needs. Null or missing if there is none. */
+interface ImagenAnterior {
+  imagenAnterior?: string | null
 }
 
 /**
  * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
  * and a deactivation end all sessions of the user.
  *
- * Returns the user, and the name of the hosted image that a new image replaces. If the id is
- * unknown, returns undefined, which tells `store` in imagen.ts to remove the uploaded image. Throws
- * what insertUsuario throws.
+ * Returns as `data` the user, or null if the id is unknown, and the name of the hosted image that a
+ * new image replaces. Throws what insertUsuario throws.
  */
 export async function updateUsuario(
   sql: Sql,
   caller: Caller,
   id: number,
   cambios: Escrito<UsuarioEditado>,
-): Promise<UsuarioEscrito | undefined> {
+) {
   const call = sql`select update_usuario(${id}, ${cambios}, ${caller}) as answer`
-  const answer = await write<UsuarioEscrito | { data: null }>(call, CONFLICT)
-  return answer.data ? answer : undefined
+  return write<ImagenAnterior & { data: Usuario | null }>(call, CONFLICT)
 }
 
 /**
@@ -112,7 +108,7 @@ export async function updateUsuario(
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
   const call = sql`select delete_usuario(${id}, ${caller}) as answer`
-  return write<Pick<UsuarioEscrito, 'imagenAnterior'>>(call)
+  return write<ImagenAnterior>(call)
 }
 
 /**

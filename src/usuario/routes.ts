@@ -131,9 +131,9 @@ const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, caller.id))
       const update = (imagen?: ImagenAlojada) =>
         updateUsuario(sql, caller, params.id, { ...usuario, strPwd, ...imagen })
-      const updated = await imagenes.store(imagenBase64, log, update)
-      if (updated?.imagenAnterior) void imagenes.remove(updated.imagenAnterior, log)
-      return success({ data: updated?.data })
+      const { data, imagenAnterior } = await imagenes.store(imagenBase64, log, update)
+      if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
+      return success({ data: data ?? undefined })
     },
   })
 
