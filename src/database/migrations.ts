@@ -57,8 +57,8 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
  */
 async function applyFunctions(tx: TransactionSql): Promise<void> {
   const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]
-  const texts = files.map(({ text }) => text).join('')
-  const checksum = hash('sha256', texts)
+  const functions = files.map(({ text }) => text).join('')
+  const checksum = hash('sha256', functions)
   const [stored] = await tx<{ comment: string | null }[]>`
     select obj_description('migracion'::regclass, 'pg_class') as comment
   `
@@ -70,9 +70,7 @@ async function applyFunctions(tx: TransactionSql): Promise<void> {
   // The files are applied in the order of their names, so a `language sql` function may be created
   // before a function that it calls. Without this setting PostgreSQL would refuse to create it.
   await tx`set local check_function_bodies = off`
-  for (const { text } of files) {
-    await tx.unsafe(text)
-  }
+  await tx.unsafe(functions)
   await tx.unsafe(`comment on table migracion is 'functions ${VERSION} ${checksum}'`)
 }
 
