@@ -79,14 +79,12 @@ export type PermisosAccion = Static<typeof PermisosAccion>
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
   success: Done,
-  permisos: Type.Unsafe<Record<string, PermisosAccion>>(
-    Type.Object(
-      {},
-      {
-        additionalProperties: PermisosAccion,
-        description: 'Las acciones permitidas, por nombre de módulo. Sin clave no hay permiso',
-      },
-    ),
+  permisos: Type.Object(
+    {},
+    {
+      additionalProperties: PermisosAccion,
+      description: 'Las acciones permitidas, por nombre de módulo. Sin clave no hay permiso',
+    },
   ),
 })
 
