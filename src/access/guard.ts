@@ -6,7 +6,7 @@ import type { Sql } from '../database/sql.js'
 import { Failure, USUAL } from '../http/answers/failures.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
-import type { Caller, Lookup, Permission } from './schemas.js'
+import type { Caller, Lookup, Permission, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
@@ -65,11 +65,18 @@ export function guardRoutes(
   app.addHook('onRequest', async (request) => {
     const { access, unlessOwn } = request.routeOptions.config
     if (access === 'public') return
-    const { id, ver = 0 } = verifyToken(request)
+    const token = verifyToken(request)
+    const { id, ver = 0 } = token
     const enforced = AUTHORIZATION === 'enforced' && access !== 'session'
     const permission = access === 'session' ? undefined : access
-    const sesion = await findSesion({ id, ver, ...permission })
-    if (!sesion) throw new Failure('unauthenticated')
+    const params = request.params as Record<string, string>
+    const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
+
+    // For the caller's own record no permission is needed, and none is looked up at first, because
+    // that takes a third less time. The profile in the token may no longer be the user's.
+    let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
+    if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
+    if (!sesion?.id) throw new Failure('unauthenticated')
     // Object.assign extends the session in place, which is faster than copying it with a spread.
     request.caller = Object.assign(sesion, permission, {
       ver,
@@ -80,10 +87,8 @@ export function guardRoutes(
     request.userId = id
     request.sql = pool.forUser(id)
 
-    if (!enforced || sesion.permitido) return
-    const params = request.params as Record<string, string>
-    const isOwn = unlessOwn && Number(params[unlessOwn]) === sesion[unlessOwn]
-    if (!isOwn) throw forbidden(permission)
+    if (!enforced || sesion.permitido || isOwn(sesion)) return
+    throw forbidden(permission)
   })
 }
 

@@ -1,32 +1,42 @@
-import type { Sql } from '../database/sql.js'
+import { part, type Sql } from '../database/sql.js'
 import type { Lookup, Sesion } from './schemas.js'
 
+const ADMINISTRADOR = part`administrador`
+/** Whether the profile is an administrator's, or has the permission of the look-up. */
+const PERMITIDO = part`
+  administrador or coalesce((
+    select has_flag(permisos_perfil, accion)
+    from permisos_perfil
+    where permisos_perfil."idPerfil" = sesion."idPerfil"
+      and "idModulo" = (
+        select id
+        from modulo
+        where "strNombreModulo" = lookup.modulo
+      )
+  ), false)
+`
+
 /**
- * Finds the sessions for several look-ups in one statement and returns them in the same order. An
- * element is undefined if the user is inactive or deleted, or the session has ended. Throws an
- * error on a standby, which may have old data.
+ * Finds the sessions for several look-ups in one statement and returns them in the same order. The
+ * `id` is null if the user is inactive or deleted, or the session has ended. Throws an error on a
+ * standby, which may have old data.
  *
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
  * does so even if the tables have no statistics.
+ *
+ * The statement reads permissions only if one of the look-ups has one, which otherwise takes a fifth
+ * of its time. It calls require_primary only on a standby, for the same reason.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
-  const rows = await sql<(Sesion | { id: null })[]>`
+  const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
+  return sql<(Sesion | { id: null })[]>`
     select
       sesion.id,
       nombre,
       "idPerfil",
       perfil,
       administrador,
-      administrador or coalesce((
-        select has_flag(permisos_perfil, accion)
-        from permisos_perfil
-        where permisos_perfil."idPerfil" = sesion."idPerfil"
-          and "idModulo" = (
-            select id
-            from modulo
-            where "strNombreModulo" = lookup.modulo
-          )
-      ), false) as permitido,
+      ${permitido} as permitido,
       "versionPermisos"
     from rows from (
       jsonb_to_recordset(${lookups})
@@ -47,8 +57,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
         and "idEstadoUsuario"
       limit 1
     ) as sesion on true
-    where require_primary()
+    where not pg_is_in_recovery() or require_primary()
     order by n
   `
-  return rows.map((row) => (row.id === null ? undefined : row))
 }

@@ -164,18 +164,22 @@ describe('while a proxy leads to a paused standby instead of the primary', () =>
           : url.href
       const service = await startService({ DATABASE_URL })
       const token = await service.login()
-      const list = () => service.call('GET', '/api/perfil/list', undefined, token)
-      expect((await list()).status).toBe(200)
+      const list = (token: string) => service.call('GET', '/api/perfil/list', undefined, token)
+      expect((await list(token)).status).toBe(200)
 
       await connectTo(standby.url)`select pg_wal_replay_pause()`
+      // The standby still has the session that ends now, and not the one that begins.
+      expect((await service.call('POST', '/api/auth/logout', undefined, token)).status).toBe(200)
+      const next = await service.login()
       target = standby.port
       for (const link of links) link.destroy()
       for (let ask = 0; ask < 3; ask++) {
-        expect((await list()).status).toBe(500)
+        expect((await list(token)).status).toBe(500)
+        expect((await list(next)).status).toBe(500)
         expect((await service.call('GET', '/health/ready')).status).toBe(503)
       }
       target = primary.port
-      await expect.poll(async () => (await list()).status, { timeout: 10_000 }).toBe(200)
+      await expect.poll(async () => (await list(next)).status, { timeout: 10_000 }).toBe(200)
       for (const link of links) link.destroy()
       proxy.close()
     },
