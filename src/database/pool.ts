@@ -75,7 +75,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   /** Why the last attempt to open a connection has failed. */
   let lastFailure: Error | undefined
   /** When a statement was last answered, in milliseconds since the process has started. */
-  let answeredAt: number | undefined
+  let answeredAt = -Infinity
   /** The host that serves. Undefined while the database is lost. */
   let serving = hosts[0]
   let isEnded = false
@@ -163,7 +163,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   function onUnsent(used: Driver, error: Error) {
-    const isFull = answeredAt !== undefined && performance.now() - answeredAt < FULL_WITHIN
+    const isFull = performance.now() - answeredAt < FULL_WITHIN
     if (isFull) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
