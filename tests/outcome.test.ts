@@ -1,9 +1,10 @@
+import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { mayHaveHappened, NoAnswer, StatementNotSent } from '../src/database/sql.js'
 import { Failure } from '../src/http/answers/failures.js'
 
 const postgresError = (code: string) =>
-  Object.assign(new Error('from the server'), { name: 'PostgresError', code, severity: 'ERROR' })
+  Object.assign(new postgres.PostgresError('from the server'), { code })
 
 describe('a write that has failed', () => {
   it.each([

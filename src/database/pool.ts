@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import fastq from 'fastq'
-import type { Row, RowList } from 'postgres'
+import postgres, { type Row, type RowList } from 'postgres'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
 import { CONNECT_TIMEOUT, type Driver, type Host, openDriver, type Query } from './connection.js'
-import { inTime, isPostgresError, NoAnswer, type Sql, StatementNotSent } from './sql.js'
+import { inTime, NoAnswer, type Sql, StatementNotSent } from './sql.js'
 
 /**
  * How long a statement may wait for a connection, in milliseconds. This is long enough for at least
@@ -149,7 +149,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       }
       if (query.state === null) return onUnsent(used, error as Error)
       // After any other error of the server, its session goes on, or the driver notices its end.
-      if (isPostgresError(error) && error.code !== READ_ONLY) onAnswer(used)
+      const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
+      if (isAnswer) onAnswer(used)
       else replace(used)
       throw error
     }

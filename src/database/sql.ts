@@ -1,4 +1,4 @@
-import postgres, { type PostgresError } from 'postgres'
+import postgres from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 
 /** How long the answer to a statement may take, in milliseconds. */
@@ -60,9 +60,5 @@ export class StatementNotSent extends Error {
  */
 export function mayHaveHappened(error: unknown) {
   if (error instanceof Failure || error instanceof StatementNotSent) return false
-  return !isPostgresError(error) || error.code.startsWith('08')
+  return !(error instanceof postgres.PostgresError) || error.code.startsWith('08')
 }
-
-/** Returns whether the error was sent by the server, or by a pooler in its name. */
-export const isPostgresError = (error: unknown): error is PostgresError =>
-  error instanceof Error && error.name === 'PostgresError'
