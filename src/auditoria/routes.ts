@@ -22,8 +22,7 @@ const auditoriaRoutes: RoutePlugin = async (app) => {
       if (query.id !== undefined && query.entidad === undefined) {
         throw new Failure('invalid')
       }
-      const page = await listAuditoria(sql, query)
-      return success(page)
+      return success(await listAuditoria(sql, query))
     },
   })
 

@@ -44,18 +44,12 @@ export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
 }
 
 /**
- * A user, and what the caller lacks to see the user. `needs` is null if the caller lacks nothing.
- */
-interface UsuarioHallado extends UsuarioVisto {
-  needs: Needs | null
-}
-
-/**
  * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, with
- * which the user's profile is compared. It is null for a caller who may see all users.
+ * which the user's profile is compared. It is null for a caller who may see all users. `needs` is
+ * what the caller lacks to see the user, or null.
  */
 export async function findUsuario(sql: Sql, id: number, limite: number | null) {
-  const [usuario] = await sql<UsuarioHallado[]>`
+  const [usuario] = await sql<(UsuarioVisto & { needs: Needs | null })[]>`
     select
       ${COLUMNS},
       "strNombrePerfil" as "nombrePerfil",
