@@ -211,7 +211,7 @@ describe('the audit of a write', () => {
     const columns = await sql`
       select attname
       from pg_attribute
-      join pg_trigger on tgrelid = attrelid and tgname = 'audit_updated'
+      join pg_trigger on tgrelid = attrelid and tgname = 'audit_written'
       where attrelid = 'perfil'::regclass and attnum > 0 and attnum <> all(tgattr)
       order by attname
     `

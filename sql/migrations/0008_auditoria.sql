@@ -277,9 +277,8 @@ create trigger audit_truncated before truncate on usuario
 
 -- An update of only the version and the number of the permission records is not recorded. Triggers
 -- make such updates, often in tens of thousands of profiles.
-create trigger audit_inserted_or_deleted after insert or delete on perfil
-  for each row execute function trigger_audit_record();
-create trigger audit_updated after update of id, "strNombrePerfil", "bitAdministrador" on perfil
+create trigger audit_written
+  after insert or delete or update of id, "strNombrePerfil", "bitAdministrador" on perfil
   for each row execute function trigger_audit_record();
 create trigger audit_truncated before truncate on perfil
   for each statement execute function trigger_audit_record();
