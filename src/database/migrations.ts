@@ -57,7 +57,7 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
  */
 async function applyFunctions(tx: TransactionSql): Promise<void> {
   const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]
-  const functions = files.map(({ text }) => text).join('')
+  const functions = files.map(({ text }) => text).join(';\n')
   const checksum = hash('sha256', functions)
   const [stored] = await tx<{ comment: string | null }[]>`
     select obj_description('migracion'::regclass, 'pg_class') as comment
