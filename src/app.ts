@@ -9,6 +9,8 @@ import { addTokens } from './access/token.js'
 import auditoriaRoutes from './auditoria/routes.js'
 import authRoutes from './auth/routes.js'
 import type { Config } from './config.js'
+import { openPrimary } from './database/connection.js'
+import { migrate } from './database/migrations.js'
 import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
@@ -23,6 +25,7 @@ import { type LogStream, logOptions, logRequests } from './http/observation/log.
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
 import permisosRoutes from './permisos/routes.js'
+import { ensureAdministrador } from './usuario/administrador.js'
 import usuarioRoutes from './usuario/routes.js'
 
 /** Requests are refused while the event loop lags by more than this, in milliseconds. */
@@ -144,5 +147,18 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
   await app.ready()
-  return { app, pool, passwords }
+
+  /** Brings the database up to date, sets up the first administrator, and listens. */
+  async function start() {
+    const primary = await openPrimary(config)
+    const applied = await migrate(primary)
+    await primary.end()
+    if (applied) app.log.info({ applied }, 'database is up to date')
+    else app.log.warn('the schema is newer than this release: nothing is changed')
+
+    await ensureAdministrador(pool, passwords, config, app.log)
+    await app.listen({ host: config.HOST, port: config.PORT })
+  }
+
+  return { app, pool, passwords, start }
 }

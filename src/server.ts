@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp } from './app.js'
 import { ConfigError, loadConfig } from './config.js'
-import { openPrimary } from './database/connection.js'
-import { migrate } from './database/migrations.js'
 import { openDestination } from './http/observation/destination.js'
-import { ensureAdministrador } from './usuario/administrador.js'
 import { VERSION } from './version.js'
 
 /** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
@@ -19,19 +16,12 @@ let problem = 'llavero cannot start'
 process.on('uncaughtException', fail)
 
 const config = loadConfig(process.env)
-const { app, pool, passwords } = await buildApp(config, log)
+const { app, start } = await buildApp(config, log)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 app.log.info({ version: VERSION, node: process.version }, 'the service starts')
 
-const primary = await openPrimary(config)
-const applied = await migrate(primary)
-await primary.end()
-if (applied) app.log.info({ applied }, 'database is up to date')
-else app.log.warn('the schema is newer than this release: nothing is changed')
-
-await ensureAdministrador(pool, passwords, config, app.log)
-await app.listen({ host: config.HOST, port: config.PORT })
+await start()
 problem = 'llavero has crashed'
 
 /** Prints `problem` and the error, and ends the process with the exit code 1. */

@@ -1,16 +1,14 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import pretty from 'pino-pretty'
+import { buildApp } from '../app.js'
+import { loadConfig } from '../config.js'
 import { AUDIT_LEVEL } from '../http/observation/log.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
 import { listen } from './local.js'
 import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
-import { endWithUs, startPostgres } from './postgres.js'
+import { startPostgres } from './postgres.js'
 
 const FOLDER = resolve('.llavero')
 const HOST = process.env.HOST || '127.0.0.1'
@@ -53,13 +51,13 @@ let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => stop(0))
 }
-await start().catch((error) => stop(1, error.message))
+await startAll().catch((error) => stop(1, error.message))
 
 /**
  * Starts an embedded PostgreSQL, the two stand-ins and the service, and prints the addresses and
  * the logins.
  */
-async function start() {
+async function startAll() {
   const orStartAnew = withHint(FOLDER_HINT)
   const dir = join(FOLDER, 'imagenes')
   await mkdir(dir, { recursive: true }).catch(orStartAnew)
@@ -76,7 +74,7 @@ async function start() {
   const database = await startPostgres({ folder }).catch(orStartAnew)
   closing.push(database.stop)
 
-  await startService({
+  const config = loadConfig({
     ...process.env,
     HOST,
     PORT: `${PORT}`,
@@ -89,6 +87,14 @@ async function start() {
     ADMIN_PASSWORD: ADMIN.password,
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
+  const { app, start } = await buildApp(config, pretty(LOG_FORMAT))
+  closing.push(async () => {
+    // Otherwise the service would wait for requests in flight, and keep idle connections open for a
+    // moment.
+    app.server.closeAllConnections()
+    await app.close()
+  })
+  await start().catch(orStartAnew)
   await insertMuestra(database.url).catch(orStartAnew)
 
   console.log(`
@@ -113,36 +119,6 @@ async function checkPort() {
   }
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()
-}
-
-/** Starts the service in a process of its own, as in production. Resolves when it is ready. */
-async function startService(env: NodeJS.ProcessEnv) {
-  const server = new URL('../server.ts', import.meta.url)
-  const child = fork(fileURLToPath(server), {
-    env,
-    stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
-  })
-  endWithUs(child)
-  child.stdout?.pipe(pretty(LOG_FORMAT))
-
-  const exited = once(child, 'exit')
-  closing.push(async () => {
-    child.kill('SIGTERM')
-    await exited
-  })
-  const reason = `The service has ended. If it has printed no reason:\n${FOLDER_HINT}`
-  exited.then(([code]) => stop(code ?? 1, reason))
-
-  while (!(await isReady())) await sleep(100)
-}
-
-async function isReady() {
-  try {
-    const { ok } = await fetch(`${ADDRESS}/health/ready`)
-    return ok
-  } catch {
-    return false
-  }
 }
 
 /** Stops everything that was started, in reverse order, and ends the process with the exit code. */

@@ -183,7 +183,7 @@ function reasonsIn(log: string) {
  * Kills the child with SIGQUIT when this process has ended, even if SIGKILL has ended it. Does
  * nothing on Windows.
  */
-export function endWithUs(child: ChildProcess) {
+function endWithUs(child: ChildProcess) {
   if (process.platform === 'win32') return
   // This process writes nothing to the shell's input. When this process ends, the input is closed,
   // and `read` returns.
