@@ -148,7 +148,10 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   })
   await app.ready()
 
-  /** Brings the database up to date, sets up the first administrator, and listens. */
+  /**
+   * Brings the database up to date, sets up the first administrator, and listens. Returns the URL
+   * of the service.
+   */
   async function start() {
     const primary = await openPrimary(config)
     const applied = await migrate(primary)
@@ -157,7 +160,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     else app.log.warn('the schema is newer than this release: nothing is changed')
 
     await ensureAdministrador(pool, passwords, config, app.log)
-    await app.listen({ host: config.HOST, port: config.PORT })
+    return app.listen({ host: config.HOST, port: config.PORT })
   }
 
   return { app, pool, passwords, start }

@@ -16,9 +16,6 @@ const SENT_PORT = process.env.PORT ?? ''
 const PORT = Number(SENT_PORT || 3000)
 /** The highest port for the service: the image host uses the next one. */
 const MAX_PORT = 65_534
-const isIPv6 = HOST.includes(':')
-const URL_HOST = isIPv6 ? `[${HOST}]` : HOST
-const ADDRESS = `http://${URL_HOST}:${PORT}`
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
 const PORT_HINT =
   'PORT and HOST choose another address (the images are on PORT + 1): PORT=4000 npm run dev'
@@ -94,12 +91,12 @@ async function startAll() {
     app.server.closeAllConnections()
     await app.close()
   })
-  await start().catch(orStartAnew)
+  const address = await start().catch(orStartAnew)
   await insertMuestra(database.url).catch(orStartAnew)
 
   console.log(`
-Llavero           ${ADDRESS}
-documentation     ${ADDRESS}/docs
+Llavero           ${address}
+documentation     ${address}/docs
 administrator     ${ADMIN.nombre} / ${ADMIN.password}
 sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
 captcha token     any text (rechazar is refused)
