@@ -13,9 +13,9 @@ export async function listen(listener: RequestListener, port = 0, host = '127.0.
     url: `http://${host}:${address.port}`,
     port: address.port,
     close: async () => {
-      const closed = new Promise((done) => server.close(done))
+      server.close()
       server.closeAllConnections()
-      await closed
+      await once(server, 'close')
     },
   }
 }
