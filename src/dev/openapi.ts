@@ -15,4 +15,3 @@ const config = loadConfig({
 const { app } = await buildApp(config)
 const { body } = await app.inject('/docs/json')
 console.log(JSON.stringify(JSON.parse(body), null, 2))
-await app.close()
