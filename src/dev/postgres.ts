@@ -55,7 +55,12 @@ export async function startPostgres(options: Options) {
   const deadline = Date.now() + 3000
   while (true) {
     const port = options.port ?? (await freePort())
-    const settings = { ...options.settings, port: `${port}` }
+    const settings = {
+      ...options.settings,
+      port: `${port}`,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+    }
     try {
       const server = await launch(place, settings)
       const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
@@ -137,13 +142,8 @@ async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
  * server's log if the server ends before that.
  */
 async function launch({ dataDir, bin, uid, gid }: Place, settings: Settings) {
-  const allSettings = {
-    ...settings,
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-  }
   const args = ['-D', dataDir]
-  for (const [name, value] of Object.entries(allSettings)) {
+  for (const [name, value] of Object.entries(settings)) {
     args.push('-c', `${name}=${value}`)
   }
   const child = spawn(join(bin, 'postgres'), args, {
