@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyLogFn, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyLogFn } from 'fastify'
 import type { Config } from '../../config.js'
 
 /** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
@@ -74,29 +74,24 @@ export function logRequests(app: FastifyInstance) {
     reply.header('x-request-id', request.id)
     done()
   })
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    logRequest(request, reply)
-    done()
+  app.addHook('onSend', async (request, reply) => {
+    const { method, url, clientIp, failure, refusal, socket } = request
+    // The query string is left out, because clients may put anything into it, even tokens.
+    const [path = ''] = url.split('?', 1)
+    const isProbe = /^\/(health\/|metrics$)/.test(path)
+    if (isProbe && !failure) return
+
+    const line = {
+      method,
+      path: path.slice(0, MAX_PATH),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      ip: clientIp,
+      // The logger leaves out keys that are undefined.
+      aborted: socket.destroyed || undefined,
+      ...refusal,
+    }
+    if (refusal) request.log.audit(line, 'refused')
+    else request.log.info(line, 'request')
   })
-}
-
-function logRequest(request: FastifyRequest, reply: FastifyReply) {
-  const { method, url, clientIp, failure, refusal, socket } = request
-  // The query string is left out, because clients may put anything into it, even tokens.
-  const [path = ''] = url.split('?', 1)
-  const isProbe = /^\/(health\/|metrics$)/.test(path)
-  if (isProbe && !failure) return
-
-  const line = {
-    method,
-    path: path.slice(0, MAX_PATH),
-    status: reply.statusCode,
-    ms: Math.round(reply.elapsedTime),
-    ip: clientIp,
-    // The logger leaves out keys that are undefined.
-    aborted: socket.destroyed || undefined,
-    ...refusal,
-  }
-  if (refusal) request.log.audit(line, 'refused')
-  else request.log.info(line, 'request')
 }
