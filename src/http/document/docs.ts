@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import { JSON_TYPE } from '../answers/failures.js'
 import { type About, collectRoutes, documentOf } from './openapi.js'
@@ -59,7 +58,6 @@ const FOR_AN_HOUR = 'public, max-age=3600'
  */
 export async function serveDocs(app: FastifyInstance, about: About) {
   await collectRoutes(app, about)
-  const { resolve } = createRequire(import.meta.url)
 
   /**
    * Adds a path. Its content is loaded at the first request and kept in memory, so that no client
@@ -84,7 +82,7 @@ export async function serveDocs(app: FastifyInstance, about: About) {
   serve('/docs/initializer.js', SCRIPT, () => INITIALIZER)
   serve('/docs/json', JSON_TYPE, () => documentOf(app))
   for (const [name, type] of Object.entries(FILES)) {
-    const path = resolve(`swagger-ui-dist/${name}`)
-    serve(`/docs/static/${name}`, type, () => readFileSync(path), FOR_AN_HOUR)
+    const file = new URL(import.meta.resolve(`swagger-ui-dist/${name}`))
+    serve(`/docs/static/${name}`, type, () => readFileSync(file), FOR_AN_HOUR)
   }
 }
