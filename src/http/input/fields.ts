@@ -17,7 +17,7 @@ import {
  * The contract's texts for the constraints of a field, by the name of the constraint, or one text
  * for all of them.
  */
-type Messages = Partial<Record<string, string>> | string
+type Messages = Record<string, string> | string
 
 /** The options of a field. All other keys are further keywords of its JSON Schema. */
 interface FieldOptions<T> extends SchemaOptions {
