@@ -108,21 +108,18 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
     const { addMetrics } = await import('./http/observation/metrics.js')
-    addMetrics(app, {
-      readQueries: pool.usage,
-      metrics: [
-        {
-          name: 'llavero_password_hashes_waiting',
-          help: 'Password hashes that wait for a thread',
-          read: passwords.waiting,
-        },
-        {
-          name: 'llavero_log_lines_dropped_total',
-          help: 'Log lines that could not be written',
-          read: () => logStream?.dropped ?? 0,
-        },
-      ],
-    })
+    addMetrics(app, pool.usage, [
+      {
+        name: 'llavero_password_hashes_waiting',
+        help: 'Password hashes that wait for a thread',
+        read: passwords.waiting,
+      },
+      {
+        name: 'llavero_log_lines_dropped_total',
+        help: 'Log lines that could not be written',
+        read: () => logStream?.dropped ?? 0,
+      },
+    ])
   }
   const verifyToken = await addTokens(app, config)
   await addHeaders(app, config.CORS_ORIGIN)

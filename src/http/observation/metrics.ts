@@ -13,18 +13,18 @@ interface Metric {
   read(): number
 }
 
-interface Options {
-  /** Returns the numbers of the statements that the database pool has in each state. */
-  readQueries(): { running: number; waiting: number }
-  metrics: Metric[]
-}
-
 /**
  * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU,
  * handles, event-loop delay), the requests by route and outcome, the statements of the database
  * pool, and `metrics`. The route needs no session.
+ *
+ * `readQueries` returns the numbers of the statements that the database pool has in each state.
  */
-export function addMetrics(app: FastifyInstance, { readQueries, metrics }: Options) {
+export function addMetrics(
+  app: FastifyInstance,
+  readQueries: () => { running: number; waiting: number },
+  metrics: Metric[],
+) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
