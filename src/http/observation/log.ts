@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyLogFn } from 'fastify'
-import type { Config } from '../../config.js'
 
 /** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
 export const AUDIT_LEVEL = 35
@@ -25,7 +24,7 @@ export interface LogStream {
  * query strings of requests. An error is logged without the properties that may quote a request or
  * a row, like the `detail` of a database error.
  */
-export function logOptions(level: Config['LOG_LEVEL'], stream?: LogStream) {
+export function logOptions(level: string, stream?: LogStream) {
   return {
     level,
     stream,
