@@ -22,11 +22,6 @@ interface Options {
   dir?: string
 }
 
-interface Upload {
-  publicId: string
-  transformation: string
-}
-
 /** The fields of a call, by name. */
 type Form = Record<string, string>
 
@@ -38,7 +33,7 @@ type Form = Record<string, string>
  */
 export async function startImageHost(options: Options = {}) {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'llavero-imagenes-'))
-  const uploads: Upload[] = []
+  const uploads: { publicId: string; transformation: string }[] = []
   const destroyed: string[] = []
 
   /** Returns the path of the file with the data URI of the image. */

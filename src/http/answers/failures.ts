@@ -48,9 +48,6 @@ export const USUAL = {
 
 type FailureCode = keyof typeof USUAL
 
-/** The answers that a route declares, by kind of failure. They replace those in USUAL. */
-export type FailureAnswers = Partial<Record<FailureCode, FailureAnswer>>
-
 /**
  * The reason why a request fails: its kind, a text in Spanish for the client, and the cause for the
  * log. The code that throws a Failure decides neither the status nor the body of the answer: the
@@ -71,7 +68,8 @@ export type FailureArguments = ConstructorParameters<typeof Failure>
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    failures?: FailureAnswers
+    /** The answers that the route declares, by kind of failure. They replace those in USUAL. */
+    failures?: Partial<Record<FailureCode, FailureAnswer>>
   }
 }
 
