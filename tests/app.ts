@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { hash } from 'bcryptjs'
 import type { InjectOptions } from 'fastify'
 import postgres from 'postgres'
@@ -59,6 +62,17 @@ export async function cloneDatabase(template = inject('template')) {
   return databaseUrl(POOLER_URL ?? inject('serverUrl'), name)
 }
 
+/** Starts an image host that ends after the tests of the file. Its images are deleted then. */
+export async function startImages() {
+  const dir = await mkdtemp(join(tmpdir(), 'llavero-imagenes-'))
+  const images = await startImageHost(dir)
+  closeAtEnd(async () => {
+    await images.close()
+    await rm(dir, { recursive: true })
+  })
+  return images
+}
+
 /**
  * Builds the production application with a database, a captcha host and an image host of its own.
  * `adminToken` is the token of its administrator, ADMIN. `sql` connects to the same database,
@@ -70,7 +84,7 @@ export async function testApp(
   { cheapHashes = true }: { cheapHashes?: boolean } = {},
 ) {
   const captcha = await startCaptcha()
-  const images = await startImageHost()
+  const images = await startImages()
   let log = ''
   const logStream = {
     write: (line: string) => {
@@ -106,7 +120,7 @@ export async function testApp(
     app.server.closeAllConnections()
     await app.close()
     await sql.end()
-    await Promise.all([captcha.close(), images.close()])
+    await captcha.close()
   })
 
   const claims = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario }

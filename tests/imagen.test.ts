@@ -5,9 +5,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startImageHost } from '../src/dev/imagenes.js'
 import { INTERNAL, NOT_UPDATED, statusFailure, withoutHeaders } from './answers.js'
-import { PNG, testApp } from './app.js'
+import { PNG, startImages, testApp } from './app.js'
 import { closeAtEnd, serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
 
@@ -295,8 +294,7 @@ it('the image host is Cloudinary’s when CLOUDINARY_URL names no other address'
 
 describe('the stand-in for the image host', () => {
   it('reads a form whose boundary occurs within a field', async () => {
-    const images = await startImageHost()
-    closeAtEnd(() => images.close())
+    const images = await startImages()
     const body = '--la\r\nContent-Disposition: form-data; name="folder"\r\n\r\nclave\r\n--la--'
     const headers = { 'content-type': 'multipart/form-data; boundary=la' }
     const url = `${images.url}/v1_1/nube/image/upload`

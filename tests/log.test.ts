@@ -5,10 +5,9 @@ import { hostname } from 'node:os'
 import Fastify, { LogController } from 'fastify'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
-import { startImageHost } from '../src/dev/imagenes.js'
 import { AUDIT_LEVEL, logOptions, logRequests } from '../src/http/observation/log.js'
 import type { AnswerWithHeaders } from './answers.js'
-import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
+import { ADMIN, cloneDatabase, JWT_SECRET, startImages, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
 import { countWaiting } from './hold.js'
 
@@ -75,8 +74,7 @@ const usuario = (strNombreUsuario: string) => ({
 
 /** Sends requests of all the kinds that the tests below look for in the log. */
 async function fillLog() {
-  const badHost = await startImageHost()
-  closeAtEnd(badHost.close)
+  const badHost = await startImages()
   tokens.push(service.adminToken)
   const json = { headers: { 'content-type': 'application/json' } }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { listen } from './local.js'
@@ -17,22 +16,16 @@ const IMAGES = `/${CLOUD}/image/upload/`
 /** A data URI. Its groups are the media type and the data in base64. */
 const DATA_URI = /^data:(image\/[^;,]+)[^,]*;base64,(.+)$/s
 
-interface Options {
-  port?: number
-  dir?: string
-}
-
 /** The fields of a call, by name. */
 type Form = Record<string, string>
 
 /**
  * Starts a stand-in for Cloudinary on 127.0.0.1, by default on a free port. It has Cloudinary's
- * signed calls `upload` (of data URIs) and `destroy`, and serves the images unchanged. The images
- * are stored in `dir`; without `dir`, they are deleted at `close`. For tests, `uploads` lists the
- * images that were uploaded, and `destroyed` the names of those that were removed.
+ * signed calls `upload` (of data URIs) and `destroy`, stores the images in the folder `dir`, and
+ * serves them unchanged. For tests, `uploads` lists the images that were uploaded, and `destroyed`
+ * the names of those that were removed.
  */
-export async function startImageHost(options: Options = {}) {
-  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'llavero-imagenes-'))
+export async function startImageHost(dir: string, port?: number) {
   const uploads: { publicId: string; transformation: string }[] = []
   const destroyed: string[] = []
 
@@ -94,17 +87,13 @@ export async function startImageHost(options: Options = {}) {
     const { status, headers, body } = await answer(request).catch(unknown)
     response.writeHead(status, Object.fromEntries(headers))
     response.end(body && (await buffer(body)))
-  }, options.port)
+  }, port)
 
   return {
     ...server,
     cloudinaryUrl: `cloudinary://${KEY}:${SECRET}@${CLOUD}?upload_prefix=${server.url}`,
     uploads,
     destroyed,
-    close: async () => {
-      await server.close()
-      if (!options.dir) rmSync(dir, { recursive: true, force: true })
-    },
   }
 }
 

@@ -61,7 +61,7 @@ async function startAll() {
   await checkPort().catch(withHint(PORT_HINT))
   // The addresses of images are stored in the database, so the image host must have the same port
   // at every start.
-  const images = await startImageHost({ dir, port: PORT + 1 }).catch(withHint(PORT_HINT))
+  const images = await startImageHost(dir, PORT + 1).catch(withHint(PORT_HINT))
   closing.push(images.close)
 
   const captcha = await startCaptcha()
