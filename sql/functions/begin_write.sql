@@ -54,8 +54,9 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- The profiles are locked by ascending id: those up to the caller's own, the caller's own, and then
-  -- the rest. In most writes there is none of the first kind, and the condition saves a statement.
+  -- Three statements lock the profiles by ascending id. The first one locks those of `p_perfiles` up
+  -- to the caller's own, the second one the caller's own, and the third one the rest. Most writes have
+  -- no profiles for the first one, which the condition then saves.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil

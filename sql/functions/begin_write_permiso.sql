@@ -14,8 +14,8 @@
 --
 -- Raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile or its module is
---    unknown. For an unknown module the write itself raises it, if the record exists and nothing
---    limits the write;
+--    unknown. If the record exists and the caller has no limit, it leaves an unknown module to the
+--    constraint of the table, and nothing of the following is checked;
 -- 2. LL403 if one of the two profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)

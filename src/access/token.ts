@@ -61,7 +61,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
   return (request) => {
     try {
       const token = verify(tokenOf(request) ?? '')
-      assert(isInteger(token.id) && isInteger(token.ver ?? 0))
+      assert(isInteger(token.id) && isInteger(token.ver ?? 0), 'no user')
       return token
     } catch {
       throw new Failure('unauthenticated')

@@ -11,8 +11,8 @@ const MAX_ROWS = 50
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
  * statement reads at most one row more than it returns, wherever the page begins. The filter, the
- * time and the id are compared as one row, as in `("idUsuario", fecha, id) < (7, now(), 0)`,
- * because with a separate condition for a frequent value PostgreSQL avoids the index. `idUsuario`
+ * time and the id are one comparison, like `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter
+ * were a condition of its own, PostgreSQL would avoid the index for a frequent value. `idUsuario`
  * together with `entidad` uses one index, and the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: Filtro) {
@@ -20,7 +20,7 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // No row has the id 0, so no row at the moment `to` itself is before (to, 0).
+  // Ids begin with 1. So (to, 0) is before all rows of the moment `to`, which are not in the page.
   const end =
     antes === undefined
       ? part`${to}, 0`

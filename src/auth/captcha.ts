@@ -6,7 +6,8 @@ import { Failure } from '../http/answers/failures.js'
  */
 const TIMEOUT = 5000
 /**
- * How many tokens may be verified at a time. As many passwords may wait for a thread (password.ts).
+ * How many tokens may be verified at a time. It is also the number of passwords that may wait for a
+ * thread (password.ts).
  */
 const MAX_PENDING = 256
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */

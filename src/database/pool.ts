@@ -54,11 +54,12 @@ export type Pool = ReturnType<typeof openPool>
  * queue of statements in front of it.
  *
  * A statement waits for a connection for at most SEND_TIMEOUT. Once it is sent, the pool waits for
- * its answer for at most ANSWER_TIMEOUT, and never sends it again. If the statement rejects with
- * StatementNotSent or the Failure `busy`, the server has never received it. If it rejects with a
- * PostgresError that the server itself has sent, the server has refused it. After any other error,
- * which includes a PostgresError from a pooler (see mayHaveHappened), the server may have executed
- * it.
+ * its answer for at most ANSWER_TIMEOUT, and never sends it again. The error of a statement says what
+ * the server has done:
+ * - StatementNotSent and the Failure `busy`: the server has never received the statement.
+ * - A PostgresError: the server has refused the statement, unless a pooler has sent the error (see
+ *   mayHaveHappened).
+ * - Any other error: the server may have executed the statement.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
  * statement has been answered. If a statement has no answer in time, the network or the server is
@@ -102,8 +103,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     return (pieces, ...values) => {
       const query = driver.sql(pieces, ...(values as never[])) as Query
       const { resolve, reject } = query
-      // Awaiting the query calls its `handler`. The driver's would send the query at once. This one
-      // queues it, and settles the promise of the caller when the pool has an answer.
+      // postgres.js calls the `handler` of a query when the query is awaited. Its own handler sends the
+      // query at once. This one queues it, and passes the pool's answer on to the caller.
       query.handler = () => {
         const sendBy = performance.now() + SEND_TIMEOUT
         takeShare(user, () => queue.push({ query, sendBy })).then(resolve, reject)

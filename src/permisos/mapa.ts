@@ -49,7 +49,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * reading the rows for each request.
  *
  * Requests that need the same version wait for one read. These reads count towards no user's share
- * of the connections, so otherwise one user whose map keeps changing could take all of them.
+ * of the connections. If each request had a read of its own, one user whose map keeps changing could
+ * take all connections.
  */
 export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({
