@@ -110,10 +110,9 @@ export function answerFailures(app: FastifyInstance) {
  */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  // Errors of Fastify and its plugins have these properties. Any other error may lack them.
-  const { code, statusCode = 500 } = error as Partial<FastifyError>
+  // Errors of Fastify and its plugins have a code. Any other error may lack it.
+  const { code } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
   if (code === 'FST_UNDER_PRESSURE') return new Failure('busy')
-  if (statusCode < 500) return new Failure('unreadable')
   return new Failure('unexpected', undefined, { cause: error })
 }
