@@ -143,7 +143,6 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     api.register(permisosRoutes, { prefix: '/api/permisos', pool })
     api.register(auditoriaRoutes, { prefix: '/api/auditoria' })
   })
-  await app.ready()
 
   /**
    * Brings the database up to date, sets up the first administrator, and listens. Returns the URL
