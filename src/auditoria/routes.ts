@@ -1,11 +1,11 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure } from '../http/answers/failures.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import { findOrigen, listAuditoria } from './queries.js'
 import { Filas, Filtro, PaginaDeAuditoria, Pregunta } from './schemas.js'
 
 // These routes declare no access, so only administrators may use them.
-const auditoriaRoutes: RoutePlugin = async (app) => {
+const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       failures: {

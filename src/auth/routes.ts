@@ -1,4 +1,5 @@
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
@@ -8,7 +9,6 @@ import type { Config } from '../config.js'
 import type { Sql } from '../database/sql.js'
 import { Confirmation, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import { isStorable } from '../texts.js'
 import { captchaVerifier } from './captcha.js'
 import { beginSesion, endSesiones, findCredenciales, updatePassword } from './queries.js'
@@ -38,7 +38,7 @@ interface Options {
   config: Config
 }
 
-const authRoutes: RoutePlugin<Options> = async (app, { pool, passwords, config }) => {
+const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passwords, config }) => {
   const verifyCaptcha = captchaVerifier(config)
   await app.register(rateLimit, {
     global: false,

@@ -1,7 +1,7 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { statusFailure, successFailure } from '../http/answers/failures.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import {
   deleteModulo,
   insertModulo,
@@ -16,7 +16,7 @@ const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
 
 const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
 
-const moduloRoutes: RoutePlugin = async (app) => {
+const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },

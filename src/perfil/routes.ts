@@ -1,7 +1,7 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import {
   deletePerfil,
   insertPerfil,
@@ -20,7 +20,7 @@ import {
 
 const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
 
-const perfilRoutes: RoutePlugin = async (app) => {
+const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },

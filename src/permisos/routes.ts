@@ -1,3 +1,4 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { Sql } from '../database/sql.js'
 import {
@@ -10,7 +11,6 @@ import {
 } from '../http/answers/envelopes.js'
 import { Failure, JSON_TYPE, statusFailure } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
   deletePermiso,
@@ -42,7 +42,7 @@ const GUARDADA = { success: true, message: 'Matriz actualizada correctamente' } 
 
 const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
 
-const permisosRoutes: RoutePlugin<{ pool: Sql }> = async (app, { pool }) => {
+const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { pool }) => {
   const findOwnMapa = cacheMapas(pool)
 
   app.get('/', {

@@ -1,10 +1,10 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
 import type { Config } from '../config.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
-import type { RoutePlugin } from '../http/input/validation.js'
 import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
   CONFLICTOS,
@@ -34,7 +34,7 @@ interface Options {
   imageLimit: number
 }
 
-const usuarioRoutes: RoutePlugin<Options> = async (app, options) => {
+const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) => {
   const { passwords, config, imageLimit } = options
   const imagenes = imageHost(config)
 

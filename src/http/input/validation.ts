@@ -4,11 +4,6 @@ import { Failure } from '../answers/failures.js'
 import { rulesOf } from './fields.js'
 
 /**
- * The type of a feature's plugin. The schemas of its routes determine the types of its handlers.
- */
-export type { FastifyPluginAsyncTypebox as RoutePlugin } from '@fastify/type-provider-typebox'
-
-/**
  * Checks and decodes requests by the schemas of their routes. The path parameters are checked
  * before the body is read.
  */
