@@ -20,7 +20,7 @@ import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
 import { limitPipelining } from './http/limits/pipelining.js'
-import healthRoutes from './http/observation/health.js'
+import { addHealth } from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
 import moduloRoutes from './modulo/routes.js'
 import perfilRoutes from './perfil/routes.js'
@@ -125,10 +125,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   await addHeaders(app, config.CORS_ORIGIN)
   refuseOddRequests(app)
   if (config.DOCS === 'true') await serveDocs(app, ABOUT)
-  app.register(healthRoutes, {
-    prefix: '/health',
-    queryDatabase: () => pool`select require_primary()`,
-  })
+  addHealth(app, () => pool`select require_primary()`)
 
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {

@@ -1,24 +1,21 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { Failure, USUAL } from '../answers/failures.js'
 
 const OK = { status: 'ok' }
 
-interface Options {
-  /** Rejects if the database cannot be queried, or if it has become a standby. */
-  queryDatabase(): Promise<unknown>
-}
-
 /**
- * `/health/live` answers with 200 whenever the process can answer at all. `/health/ready` answers
- * with 503 while the database cannot be queried, and when the service is about to stop.
+ * Adds `/health/live`, which answers with 200 whenever the process can answer at all, and
+ * `/health/ready`, which answers with 503 while the database cannot be queried, and when the service
+ * is about to stop. `queryDatabase` rejects if the database cannot be queried, or if it has become a
+ * standby.
  */
-const healthRoutes: FastifyPluginAsync<Options> = async (app, { queryDatabase }) => {
+export function addHealth(app: FastifyInstance, queryDatabase: () => Promise<unknown>) {
   /** The query in flight. Requests that arrive before it ends share it. */
   let query: Promise<unknown> | undefined
 
-  app.get('/live', async () => OK)
+  app.get('/health/live', async () => OK)
 
-  app.get('/ready', {
+  app.get('/health/ready', {
     config: {
       failures: { unexpected: USUAL.unavailable },
     },
@@ -34,5 +31,3 @@ const healthRoutes: FastifyPluginAsync<Options> = async (app, { queryDatabase })
     },
   })
 }
-
-export default healthRoutes
