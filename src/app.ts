@@ -89,8 +89,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       raw.url = UNREADABLE_PATH
       app.routing(raw, reply.raw)
     },
-    clientErrorHandler: (error, connection) => {
-      refuseConnection(app, error, connection)
+    clientErrorHandler: ({ code }, connection) => {
+      refuseConnection(app, connection, code)
     },
   })
 

@@ -9,7 +9,7 @@ import { API_HEADERS } from './headers.js'
 export const UNREADABLE_PATH = ''
 
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */
-const STATUS_BY_CODE: Record<string, number> = {
+const STATUS_BY_REASON: Record<string, number> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
@@ -29,14 +29,10 @@ type Connection = Socket & { _httpMessage?: ServerResponse | null }
 /**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
- * section 7). Logs one line and closes the connection. Used as Fastify's option
- * `clientErrorHandler`.
+ * section 7). Logs one line with the `reason`, an error code of Node, and closes the connection.
+ * Used in Fastify's option `clientErrorHandler`.
  */
-export function refuseConnection(
-  app: FastifyInstance,
-  error: Pick<NodeJS.ErrnoException, 'code'>,
-  connection: Connection,
-) {
+export function refuseConnection(app: FastifyInstance, connection: Connection, reason = '') {
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
@@ -47,19 +43,13 @@ export function refuseConnection(
     // The client would mistake the refusal for the answer to the earlier request, so the refusal
     // waits until that answer has been sent.
     connection.pause()
-    response.once('close', () => refuseConnection(app, error, connection))
+    response.once('close', () => refuseConnection(app, connection, reason))
     return
   }
 
-  const status = STATUS_BY_CODE[error.code ?? ''] ?? 400
+  const status = STATUS_BY_REASON[reason] ?? 400
   const reqId = randomUUID()
-  const line = {
-    reqId,
-    status,
-    ip: connection.remoteAddress,
-    reason: error.code,
-  }
-  app.log.info(line, 'request')
+  app.log.info({ reqId, status, ip: connection.remoteAddress, reason }, 'request')
 
   const [message] = USUAL.unreadable.texts
   const body = JSON.stringify({ statusCode: status, message })
@@ -67,9 +57,9 @@ export function refuseConnection(
   response?.detachSocket(connection)
   const refusal = new ServerResponse(new IncomingMessage(connection))
   refusal.assignSocket(connection)
-  refusal.shouldKeepAlive = false
   refusal.writeHead(status, {
     ...API_HEADERS,
+    connection: 'close',
     'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(body),
     'x-request-id': reqId,
@@ -93,7 +83,7 @@ export function refuseOddRequests(app: FastifyInstance) {
   // listens to the connection's errors.
   app.server.on('connect', (_request, connection) => {
     connection.on('error', () => connection.destroy())
-    refuseConnection(app, { code: 'CONNECT' }, connection as Connection)
+    refuseConnection(app, connection as Connection, 'CONNECT')
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
