@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
@@ -33,9 +32,11 @@ const stopAccepting = net.Server.prototype.close
 export function keepIdleConnections(app: FastifyInstance) {
   app.decorate('isStopping', false)
   app.addHook('preClose', async () => {
-    const allEnded = once(app.server, 'close')
-    const graceEnded = sleep(IDLE_GRACE, undefined, { ref: false })
     stopAccepting.call(app.server)
-    await Promise.race([allEnded, graceEnded])
+    try {
+      await once(app.server, 'close', { signal: AbortSignal.timeout(IDLE_GRACE) })
+    } catch {
+      // The grace has ended, and connections are still open.
+    }
   })
 }
