@@ -15,12 +15,8 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
  */
 export const isVisible = (text: string) => !INVISIBLE.test(text)
 
-/**
- * Returns whether `text` has at most `max` characters (code points, of one or two UTF-16 units
- * each).
- */
-export const isAtMost = (max: number, text: string) =>
-  text.length <= 2 * max && [...text].length <= max
+/** Returns whether `text` has at most `max` characters (code points). */
+export const isAtMost = (max: number, text: string) => new RegExp(`^.{0,${max}}$`, 'su').test(text)
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
 const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
