@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Config } from '../config.js'
 import type { Pool } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
-import { Failure, USUAL } from '../http/answers/failures.js'
+import { Failure, OF_SESSIONS } from '../http/answers/failures.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
 import type { Caller, Lookup, Permission, Token } from './schemas.js'
@@ -102,8 +102,7 @@ function documentAccess(route: RouteOptions) {
     route.schema = { ...schema, security: [] }
     return
   }
-  const failures = { unauthenticated: USUAL.unauthenticated, forbidden: USUAL.forbidden }
-  route.config = { ...config, failures: { ...failures, ...config.failures } }
+  route.config = { ...config, failures: { ...OF_SESSIONS, ...config.failures } }
   if (access === 'session') return
 
   const role = describeNeeds(access)

@@ -22,28 +22,43 @@ export function successFailure(status: number, ...texts: string[]): FailureAnswe
   return { status, head: { success: false }, texts }
 }
 
+/** The failures that every route can have, with their usual answers (see USUAL). */
+export const OF_EVERY_ROUTE = {
+  unexpected: statusFailure(500, 'Error interno del servidor'),
+  busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
+  unreadable: statusFailure(400, 'La petición no es válida'),
+  malformed: statusFailure(400),
+}
+
+/** Those that a body can cause, even if the route expects none. */
+export const OF_BODIES = {
+  noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
+  tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
+  unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
+}
+
+/** Those that every route which needs a session can have. */
+export const OF_SESSIONS = {
+  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
+  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
+}
+
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is
  * input for which the route or the field has a text of its own. `malformed` has the constraint's
  * text, which names the field.
  */
 export const USUAL = {
+  ...OF_EVERY_ROUTE,
+  ...OF_BODIES,
+  ...OF_SESSIONS,
   invalid: statusFailure(400),
-  malformed: statusFailure(400),
-  noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
-  unreadable: statusFailure(400, 'La petición no es válida'),
-  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
-  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
   notFound: statusFailure(404, 'Recurso no encontrado'),
   conflict: statusFailure(409, 'La petición es incompatible con los datos existentes'),
   changed: statusFailure(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
-  tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
-  unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
   tooMany: statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
   upload: statusFailure(500, 'No se pudo subir el archivo'),
-  busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
   unavailable: statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
-  unexpected: statusFailure(500, 'Error interno del servidor'),
 }
 
 type FailureCode = keyof typeof USUAL

@@ -2,7 +2,7 @@ import swagger, { type SwaggerTransform } from '@fastify/swagger'
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
-import { type FailureAnswer, USUAL } from '../answers/failures.js'
+import { type FailureAnswer, OF_BODIES, OF_EVERY_ROUTE } from '../answers/failures.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -164,11 +164,11 @@ function failureSchema({ head }: FailureAnswer, texts: string[]): TSchema {
  * Returns the answers to all failures that a route can have: those that it declares in
  * `config.failures`, and those that every route can have.
  */
-function failuresOf({ method, config = {} }: RouteOptions): FailureAnswer[] {
-  const { unexpected, busy, unreadable, malformed, noJson, tooLarge, unsupported } = USUAL
-  // A client may send a body even if the route expects none. Such a body is read, and may be
-  // refused.
-  const ofBody = method === 'GET' ? {} : { noJson, tooLarge, unsupported }
-  const declared = { unexpected, busy, unreadable, malformed, ...ofBody, ...config.failures }
-  return Object.values(declared)
+function failuresOf({ method, config }: RouteOptions): FailureAnswer[] {
+  return Object.values({
+    ...OF_EVERY_ROUTE,
+    // A client may send a body even if the route expects none. Such a body is read.
+    ...(method !== 'GET' && OF_BODIES),
+    ...config?.failures,
+  })
 }
