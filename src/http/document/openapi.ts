@@ -87,9 +87,14 @@ const describeOperation: SwaggerTransform = ({ schema, url, route }) => {
 }
 
 /** Returns the schemas of all answers of a route, by status. */
-function answersOf(route: RouteOptions) {
-  const successes = route.schema?.response as Record<number, TSchema>
-  const failures = failuresOf(route)
+function answersOf({ method, schema, config }: RouteOptions) {
+  const successes = schema?.response as Record<number, TSchema>
+  const failures: FailureAnswer[] = Object.values({
+    ...OF_EVERY_ROUTE,
+    // A client may send a body even if the route expects none. Such a body is read.
+    ...(method !== 'GET' && OF_BODIES),
+    ...config?.failures,
+  })
   const statuses = [...Object.keys(successes).map(Number), ...failures.map(({ status }) => status)]
   const answers = statuses.map((status) => {
     const success = successes[status]
@@ -97,7 +102,7 @@ function answersOf(route: RouteOptions) {
     const headers = {
       'x-request-id': REQUEST_ID,
       ...HEADERS[status],
-      ...(success && route.config?.etag && { etag: ETAG }),
+      ...(success && config?.etag && { etag: ETAG }),
     }
     return [status, { ...answerSchema(success, failuresOfStatus), headers }]
   })
@@ -136,7 +141,7 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
   const schemas = success ? [success] : []
   const descriptions = success ? [success.description ?? 'Hecho', ...texts] : texts
   const [failure] = failures
-  if (failure) schemas.push(failureSchema(failure, isOpen ? [] : texts))
+  if (failure) schemas.push(failureSchema(failure, texts, isOpen))
   return {
     ...Type.Union(schemas),
     'x-response-description': descriptions.join(' · '),
@@ -145,30 +150,17 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
 
 /**
  * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or
- * any text if there are none.
+ * any text if `isOpen`.
  */
-function failureSchema({ head }: FailureAnswer, texts: string[]): TSchema {
+function failureSchema({ head }: FailureAnswer, texts: string[], isOpen: boolean): TSchema {
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
   const message = Type.Unsafe({
     type: 'string',
     description: 'Qué ha fallado',
-    ...(texts.length > 0 && text),
+    ...(!isOpen && text),
   })
   const fields = Object.entries(head).map(([name, value]) => {
     return [name, Type.Literal(value, { description: 'Que la petición ha fallado' })]
   })
   return Type.Object({ ...Object.fromEntries(fields), message })
-}
-
-/**
- * Returns the answers to all failures that a route can have: those that it declares in
- * `config.failures`, and those that every route can have.
- */
-function failuresOf({ method, config }: RouteOptions): FailureAnswer[] {
-  return Object.values({
-    ...OF_EVERY_ROUTE,
-    // A client may send a body even if the route expects none. Such a body is read.
-    ...(method !== 'GET' && OF_BODIES),
-    ...config?.failures,
-  })
 }
