@@ -5,16 +5,15 @@ import { rulesOf } from './fields.js'
 
 /**
  * Checks and decodes requests by the schemas of their routes. The path parameters are checked
- * before the body is read.
+ * before the body is read. Fastify has them checked again after that, so decoding them twice must
+ * give the same values, as it does for ids.
  */
 export function validateRequests(app: FastifyInstance) {
   app.addHook('preParsing', async (request) => {
     const { params } = request.routeOptions.schema ?? {}
     if (params) request.params = readObject(params as TObject, request.params)
   })
-  app.setValidatorCompiler<TObject>(({ schema, httpPart }) => {
-    // The hook above has checked and decoded the path parameters.
-    if (httpPart === 'params') return (value) => ({ value })
+  app.setValidatorCompiler<TObject>(({ schema }) => {
     return (input) => ({ value: readObject(schema, input) })
   })
 }
