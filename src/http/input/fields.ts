@@ -1,4 +1,11 @@
-import { type SchemaOptions, type TSchema, Type } from '@sinclair/typebox'
+import {
+  OptionalKind,
+  type SchemaOptions,
+  type TObject,
+  type TSchema,
+  Type,
+} from '@sinclair/typebox'
+import { Failure } from '../answers/failures.js'
 import {
   type Constraint,
   hasAtMost,
@@ -29,29 +36,60 @@ interface FieldOptions<T> extends SchemaOptions {
   decode?(value: unknown): T
 }
 
-interface Rules extends Pick<FieldOptions<unknown>, 'messages' | 'decode'> {
-  constraints: readonly Constraint[]
-}
-
-/**
- * The key of a field's rules. It is a symbol, so that they do not appear in the OpenAPI document.
- */
-const RULES = Symbol('rules')
-
 /**
  * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by
- * `constraints`, in their order. The JSON Schema is for the OpenAPI document only.
+ * `constraints`, in their order. The JSON Schema is for the OpenAPI document only. The document does
+ * not contain `read`, because JSON has no functions.
  */
 export function field<T>(
   constraints: readonly Constraint[],
-  { messages, decode, ...keywords }: FieldOptions<T> = {},
+  { messages = {}, decode, ...keywords }: FieldOptions<T> = {},
 ) {
-  const schema = Object.assign({}, ...constraints.map(({ schema }) => schema), keywords)
-  return Type.Unsafe<T>({ ...schema, [RULES]: { constraints, messages, decode } })
+  /**
+   * Returns the decoded value of the field, or undefined if it is optional and missing. Throws the
+   * Failure of the first constraint that the value violates, or of the first invalid entry of a
+   * list.
+   */
+  function read(name: string, value: unknown, isOptional: boolean) {
+    const violated = constraints.find((constraint) => !constraint.isSatisfied(value))
+    if (violated) {
+      if (violated.name === 'missing' && isOptional) return undefined
+      const message = typeof messages === 'string' ? messages : messages[violated.name]
+      if (message !== undefined) throw new Failure('invalid', message)
+      throw new Failure('malformed', violated.message.replace('%s', name))
+    }
+    const { items } = keywords
+    if (items) return (value as unknown[]).map((entry) => readObject(items, entry))
+    return decode ? decode(value) : value
+  }
+
+  const schemas = constraints.map(({ schema }) => schema)
+  return Type.Unsafe<T>(Object.assign({ read }, ...schemas, keywords))
 }
 
-/** Returns the rules of a schema that was made by `field`. */
-export const rulesOf = (schema: TSchema) => (schema as TSchema & { [RULES]: Rules })[RULES]
+type Values = Record<string, unknown>
+
+/**
+ * Returns the decoded fields of an object. A value that is not an object has none of them. Throws
+ * the Failure of the first invalid field, in the order of the schema. Failures for which the
+ * contract (section 7) has a text come before all others.
+ */
+export function readObject({ properties }: TObject, value: unknown): Values {
+  const sent: Values = Object(value)
+  const values: Values = {}
+  const failures: Failure[] = []
+
+  for (const [name, schema] of Object.entries(properties)) {
+    try {
+      values[name] = schema.read(name, sent[name], OptionalKind in schema)
+    } catch (error) {
+      failures.push(error as Failure)
+    }
+  }
+  const failure = failures.find(({ code }) => code === 'invalid') ?? failures[0]
+  if (failure) throw failure
+  return values
+}
 
 /** The largest value of an integer column in PostgreSQL, and so the largest id. */
 const MAX_ID = 2_147_483_647
