@@ -46,37 +46,33 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   const bytesByUser = new Map<number | undefined, number>()
   app.removeAllContentTypeParsers()
 
-  app.addContentTypeParser(
-    'application/json',
-    async (request: FastifyRequest, payload: Readable) => {
-      const body = await readBody(request, payload).catch((error) => {
-        throw error instanceof Failure ? error : new Failure('unreadable')
-      })
-      return parseBody(body)
-    },
-  )
-
   /**
-   * Returns all bytes of `payload`. Fastify's own reader (`parseAs: 'buffer'`) could not count them
-   * while they arrive, and would keep each piece: a client may send its body byte by byte.
+   * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`) could
+   * not count the bytes while they arrive, and would keep each piece: a client may send its body byte
+   * by byte.
    */
-  async function readBody(request: FastifyRequest, payload: Readable) {
+  async function readJson(request: FastifyRequest, payload: Readable) {
     const { bodyLimit } = request.routeOptions
     let body = Buffer.alloc(0)
     let size = 0
 
-    // If the iterator destroyed the stream, the client would get no answer.
-    for await (const piece of payload.iterator({ destroyOnReturn: false })) {
-      const end = size + piece.length
-      if (end > bodyLimit) throw new Failure('tooLarge')
-      setBodyBytes(request, Math.max(0, end - UNCOUNTED))
-      // Double the buffer when it is full.
-      if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
-      piece.copy(body, size)
-      size = end
+    try {
+      // If the iterator destroyed the stream, the client would get no answer.
+      for await (const piece of payload.iterator({ destroyOnReturn: false })) {
+        const end = size + piece.length
+        if (end > bodyLimit) throw new Failure('tooLarge')
+        setBodyBytes(request, Math.max(0, end - UNCOUNTED))
+        // Double the buffer when it is full.
+        if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
+        piece.copy(body, size)
+        size = end
+      }
+    } catch (error) {
+      throw error instanceof Failure ? error : new Failure('unreadable')
     }
-    return body.subarray(0, size)
+    return parseBody(body.subarray(0, size))
   }
+  app.addContentTypeParser('application/json', readJson)
 
   /**
    * Sets how many bytes of a request's body are counted. Throws the Failure `busy` if all bodies
