@@ -27,7 +27,7 @@ const PERMITIDO = part`
  * The statement reads permissions only if one of the look-ups has one, which otherwise takes a fifth
  * of its time. It calls require_primary only on a standby, for the same reason.
  */
-export async function findSesiones(sql: Sql, lookups: readonly Lookup[]) {
+export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
   return sql<(Sesion | { id: null })[]>`
     select

@@ -18,6 +18,8 @@ export const SERVERS = {
  * A module for `--import` that makes the service look up each session in a statement of its own.
  */
 export const LOOKUP_ALONE = new URL('./references/lookup-alone.js', import.meta.url).href
+/** The compiled module that LOOKUP_ALONE replaces. */
+export const LOOKUP = new URL('../../dist/database/batch.js', import.meta.url).href
 
 /** How long a server may take until its first answer, in milliseconds. */
 const START_TIMEOUT = 20_000

@@ -1,16 +1,13 @@
 // When this module is preloaded, each request of the service looks up its session in a statement of
-// its own: it replaces the library that lets concurrent look-ups share a statement.
+// its own: it replaces src/database/batch.ts, where concurrent look-ups share a statement.
 import { register } from 'node:module'
 
-const REPLACED = import.meta.resolve('dataloader')
+const REPLACED = new URL('../../../dist/database/batch.js', import.meta.url).href
 
 const SOURCE = `
-  export default class {
-    constructor(find) {
-      this.find = find
-    }
-    async load(lookup) {
-      const [found] = await this.find([lookup])
+  export function batchLookups(find) {
+    return async (lookup) => {
+      const [found] = await find([lookup])
       return found
     }
   }

@@ -1,11 +1,14 @@
+import { strict as assert } from 'node:assert'
 import type { Bench } from '../bench.js'
 import { compare, describeComparison } from '../compare.js'
 import { authorization, mapRequests } from '../data.js'
 import type { Section } from '../measure.js'
-import { LOOKUP_ALONE, SERVERS } from '../processes.js'
+import { LOOKUP, LOOKUP_ALONE, SERVERS } from '../processes.js'
 
 /** Measures how much the service gains by looking up several sessions in one statement. */
 export async function lookup(bench: Bench): Promise<Section> {
+  const { batchLookups } = await import(LOOKUP)
+  assert(batchLookups, 'references/lookup-alone.js replaces a function that no longer exists')
   const servers = {
     service: await bench.startServer(SERVERS.service),
     reference: await bench.startServer(SERVERS.service, {

@@ -1,0 +1,40 @@
+import { setImmediate } from 'node:timers/promises'
+import fastq from 'fastq'
+import { inTime } from './sql.js'
+
+/**
+ * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
+ * sends one statement and returns the answers in the order of the look-ups. At most `maxInFlight`
+ * of these statements are in flight at a time. While that many are in flight, further look-ups are
+ * collected for the next statement, which is sent when one of the others has been answered.
+ *
+ * The statement is sent after its look-ups have arrived, so it sees everything that was committed
+ * before them. They fail together if `find` rejects, or if it has not answered ANSWER_TIMEOUT after
+ * the first of them arrived.
+ */
+export function batchLookups<Lookup, Found>(
+  find: (lookups: Lookup[]) => Promise<Found[]>,
+  maxInFlight: number,
+) {
+  const queue = fastq.promise(sendWaiting, maxInFlight)
+  /** The look-ups of the next statement. */
+  let waiting: Lookup[] = []
+  /** The answers of the next statement, in the order of the look-ups. */
+  let answers: Promise<Found[]> | undefined
+
+  async function sendWaiting() {
+    // Wait for the other look-ups that arrive in the same turn of the event loop.
+    await setImmediate()
+    const lookups = waiting
+    waiting = []
+    answers = undefined
+    return find(lookups)
+  }
+
+  return async (lookup: Lookup) => {
+    const index = waiting.push(lookup) - 1
+    answers ??= inTime(queue.push(undefined))
+    const found = await answers
+    return found[index]
+  }
+}
