@@ -72,8 +72,8 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For the caller's own record no permission is needed, and none is looked up at first, because
-    // that takes a third less time. The profile in the token may no longer be the user's.
+    // For the caller's own record no permission is needed, and at first none is looked up, which takes
+    // less time. The profile in the token may no longer be the user's.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

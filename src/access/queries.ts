@@ -24,8 +24,10 @@ const PERMITIDO = part`
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
  * does so even if the tables have no statistics.
  *
- * The statement reads permissions only if one of the look-ups has one, which otherwise takes a fifth
- * of its time. It calls require_primary only on a standby, for the same reason.
+ * The statement contains the tables of the permissions only if one of the look-ups has a permission.
+ * They take a fifth of its time even if PostgreSQL reads none of their rows. It calls require_primary
+ * only on a standby, because the call takes time as well. Each look-up has a row, so that this
+ * condition is checked.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
