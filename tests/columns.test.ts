@@ -117,3 +117,27 @@ it('carries out every write that is in flight while a column is added to each ta
     expect({ name, result: await result }).toEqual({ name, result: 'done' })
   }
 })
+
+it.each([
+  ['perfil', ['insertPerfil', 'deletePerfil']],
+  ['modulo', ['insertModulo', 'deleteModulo']],
+  ['permisos_perfil', ['insertPermiso', 'updatePermiso', 'deletePermiso', 'replacePermisos']],
+  ['usuario', ['insertUsuario', 'deleteUsuario']],
+])('records a new column of %s on a connection that has written before', async (table, names) => {
+  const before = await makeWrites()
+  for (const name of names) await before[name]?.()
+  const writes = await makeWrites()
+  const column = `otra_${table}`
+  await sql`alter table ${sql(table)} add column ${sql(column)} text`
+  for (const name of names) {
+    const [last] = await sql`select max(id) as id from auditoria`
+    await writes[name]?.()
+    const rows = await sql<{ antes: object; despues: object }[]>`
+        select antes, despues from auditoria where id > ${last?.id}
+      `
+    expect({ name, records: JSON.stringify(rows) }).toEqual({
+      name,
+      records: expect.stringContaining(column),
+    })
+  }
+})

@@ -137,18 +137,6 @@ begin
 end
 $$;
 
--- Returns a permission record as the audit contains it: all columns, and `nombreModulo`. Takes the
--- record as JSON, and the name of its module, which is null if the module has just been deleted.
--- PostgreSQL puts the expression in the place of the call.
-create function audited_permiso(p_permiso jsonb, p_modulo text) returns jsonb
-language sql stable
-as $$
-  select p_permiso || jsonb_build_object(
-    'nombreModulo',
-    coalesce(p_modulo, last_name('modulo', (p_permiso ->> 'idModulo')::integer))
-  )
-$$;
-
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
 -- database who may change a record, also if that user may not write the audit itself.
 --
@@ -198,74 +186,119 @@ begin
 end
 $$;
 
--- trigger_audit_permisos records permission records as {permisos: [{…all columns, nombreModulo}]}, in
--- the order of their modules, with one row for each profile.
+-- The triggers of permission records give each profile whose records have changed a new version, count
+-- its records, and record the change with record_permisos.
+--
+-- trigger_audit_permisos is for added and deleted records. It goes through the profiles by ascending
+-- id, so that two writes do not deadlock.
 create function trigger_audit_permisos() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  -- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
+  if current_setting('llavero.matriz', true) = 'true' then
+    return null;
+  end if;
+
+  perform record_permisos(
+    "idPerfil",
+    case tg_op when 'INSERT' then n else -n end,
+    case tg_op when 'DELETE' then permisos end,
+    case tg_op when 'INSERT' then permisos end
+  )
+  from (
+    select
+      "idPerfil",
+      count(*) as n,
+      jsonb_build_object('permisos', array_agg(fila order by "idModulo")) as permisos
+    from (
+      select
+        filas.*,
+        coalesce(
+          (select "strNombreModulo" from modulo where id = "idModulo"),
+          last_name('modulo', "idModulo")
+        ) as "nombreModulo"
+      from filas
+    ) as fila
+    group by "idPerfil"
+    order by "idPerfil"
+  ) as cambio;
+  return null;
+end
+$$;
+
+-- trigger_audit_permiso is for an updated record.
+create function trigger_audit_permiso() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
   v_antes jsonb;
   v_despues jsonb;
-  v_perfil text;
 begin
-  -- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
-  if tg_op in ('INSERT', 'DELETE') and current_setting('llavero.matriz', true) = 'true' then
-    return null;
-  end if;
-
-  case tg_op
-    when 'INSERT', 'DELETE' then
-      perform audit(
-        lower(tg_op collate "C"),
-        'permisos',
-        "idPerfil",
-        (select "strNombrePerfil" from perfil where id = "idPerfil"),
-        case tg_op when 'DELETE' then permisos end,
-        case tg_op when 'INSERT' then permisos end
+  -- to_jsonb(old) has every column. PostgreSQL would keep a plan for `old.*` with the columns that the
+  -- table had at first.
+  select
+    jsonb_build_object('permisos', array[to_jsonb(old) || jsonb_build_object(
+      'nombreModulo',
+      coalesce(
+        (select "strNombreModulo" from modulo where id = old."idModulo"),
+        last_name('modulo', old."idModulo")
       )
-      from (
-        select
-          "idPerfil",
-          jsonb_build_object('permisos', array_agg(
-            audited_permiso(
-              to_jsonb(filas),
-              (select "strNombreModulo" from modulo where id = "idModulo")
-            )
-            order by "idModulo"
-          )) as permisos
-        from filas
-        group by "idPerfil"
-      ) as cambio;
-    when 'UPDATE' then
-      select
-        jsonb_build_object('permisos', array[audited_permiso(
-          to_jsonb(old),
-          (select "strNombreModulo" from modulo where id = old."idModulo")
-        )]),
-        jsonb_build_object('permisos', array[audited_permiso(
-          to_jsonb(new),
-          (select "strNombreModulo" from modulo where id = new."idModulo")
-        )]),
-        (select "strNombrePerfil" from perfil where id = new."idPerfil")
-      into v_antes, v_despues, v_perfil;
-      if (old.id, old."idPerfil") = (new.id, new."idPerfil") then
-        perform audit('update', 'permisos', new."idPerfil", v_perfil, v_antes, v_despues);
-      else
-        -- Two rows, so that a replay never has the record in two profiles.
-        perform audit(
-          'delete',
-          'permisos',
-          old."idPerfil",
-          (select "strNombrePerfil" from perfil where id = old."idPerfil"),
-          v_antes,
-          null
-        );
-        perform audit('insert', 'permisos', new."idPerfil", v_perfil, null, v_despues);
-      end if;
-    when 'TRUNCATE' then
-      -- This statement has a trigger, and leaves nothing to truncate.
-      delete from permisos_perfil;
-  end case;
+    )]),
+    jsonb_build_object('permisos', array[to_jsonb(new) || jsonb_build_object(
+      'nombreModulo',
+      coalesce(
+        (select "strNombreModulo" from modulo where id = new."idModulo"),
+        last_name('modulo', new."idModulo")
+      )
+    )])
+  into v_antes, v_despues;
+
+  if (old.id, old."idPerfil") = (new.id, new."idPerfil") then
+    perform record_permisos(new."idPerfil", 0, v_antes, v_despues);
+  else
+    -- Two rows, so that a replay never has the record in two profiles.
+    perform record_permisos(old."idPerfil", -1, v_antes, null);
+    perform record_permisos(new."idPerfil", 1, null, v_despues);
+  end if;
+  return null;
+end
+$$;
+
+-- Gives a profile a new version of its permission records, adds `p_filas` to their number, and adds a
+-- row to the audit. Takes the changed records before and after the change, as
+-- {permisos: [{…all columns, nombreModulo}]} in the order of their modules. Added records have null
+-- before, and deleted ones null after.
+create function record_permisos(p_id_perfil integer, p_filas bigint, p_antes jsonb, p_despues jsonb)
+returns void
+language plpgsql
+as $$
+declare
+  v_nombre text;
+begin
+  update perfil
+  set "versionPermisos" = gen_random_uuid(), "numPermisos" = "numPermisos" + p_filas
+  where id = p_id_perfil
+  returning "strNombrePerfil" into v_nombre;
+
+  perform audit(
+    case when p_antes is null then 'insert' when p_despues is null then 'delete' else 'update' end,
+    'permisos',
+    p_id_perfil,
+    v_nombre,
+    p_antes,
+    p_despues
+  );
+end
+$$;
+
+-- trigger_delete_permisos deletes all permission records before a `truncate`, because a deletion has a
+-- trigger with which the records can be recorded.
+create function trigger_delete_permisos() returns trigger
+language plpgsql security definer set search_path from current
+as $$
+begin
+  delete from permisos_perfil;
   return null;
 end
 $$;
@@ -289,23 +322,34 @@ create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
 -- A statement may insert or delete the records of tens of thousands of profiles, so these two
--- triggers run once for each statement.
+-- triggers run once for each statement. They take the place of triggers that gave versions only.
+drop trigger permisos_inserted on permisos_perfil;
+drop trigger permisos_deleted on permisos_perfil;
+drop trigger permisos_updated on permisos_perfil;
+drop trigger permisos_truncated on permisos_perfil;
+drop function permisos_inserted(), permisos_deleted(), permisos_updated(), permisos_truncated();
+
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
 create trigger audit_updated after update on permisos_perfil
-  for each row execute function trigger_audit_permisos();
+  for each row execute function trigger_audit_permiso();
 create trigger audit_deleted after delete on permisos_perfil
   referencing old table as filas
   for each statement execute function trigger_audit_permisos();
 create trigger audit_truncated before truncate on permisos_perfil
-  for each statement execute function trigger_audit_permisos();
+  for each statement execute function trigger_delete_permisos();
 
 -- Only their owner may execute these functions. Any other user of the database could make them call
 -- that user's own functions with the rights of the owner: with a trigger on a temporary table that
 -- has a type and a cast of that user, or with types that hide those of the first call.
 revoke execute on function
-  audit(text, text, integer, text, jsonb, jsonb), trigger_audit_record(), trigger_audit_permisos()
+  audit(text, text, integer, text, jsonb, jsonb),
+  record_permisos(integer, bigint, jsonb, jsonb),
+  trigger_audit_record(),
+  trigger_audit_permisos(),
+  trigger_audit_permiso(),
+  trigger_delete_permisos()
 from public;
 
 -- Refuses to change or to remove rows of the audit, except while delete_auditoria sets
@@ -326,43 +370,6 @@ $$;
 
 create trigger protect_auditoria before update or delete or truncate on auditoria
   for each statement execute function protect_auditoria();
-
--- Gives a profile a new version of its permission records, and adds `p_filas` to their number. The
--- two triggers below call this function for one profile after the other, by ascending id, so that
--- two writes do not deadlock. It takes less time than touch_perfiles, which remains for deletions and
--- for modules that are renamed: these may concern tens of thousands of profiles.
-create function touch_perfil(p_id integer, p_filas bigint) returns void
-language plpgsql
-as $$
-begin
-  update perfil
-  set "versionPermisos" = gen_random_uuid(), "numPermisos" = "numPermisos" + p_filas
-  where id = p_id;
-end
-$$;
-
-create or replace function permisos_inserted() returns trigger
-language plpgsql set search_path from current
-as $$
-begin
-  perform touch_perfil("idPerfil", count(*)) from nuevos group by "idPerfil" order by "idPerfil";
-  return null;
-end
-$$;
-
-create or replace function permisos_updated() returns trigger
-language plpgsql set search_path from current
-as $$
-begin
-  perform touch_perfil("idPerfil", sum(diferencia))
-  from (
-    select "idPerfil", 1 as diferencia from nuevos union all select "idPerfil", -1 from viejos
-  ) as cambios
-  group by "idPerfil"
-  order by "idPerfil";
-  return null;
-end
-$$;
 
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
@@ -415,13 +422,14 @@ select audit(
   "idPerfil",
   "strNombrePerfil",
   null,
-  jsonb_build_object('permisos', array_agg(
-    audited_permiso(to_jsonb(permisos_perfil), "strNombreModulo") order by "idModulo"
-  ))
+  jsonb_build_object('permisos', array_agg(fila order by "idModulo"))
 )
-from permisos_perfil
+from (
+  select permisos_perfil.*, "strNombreModulo" as "nombreModulo"
+  from permisos_perfil
+  join modulo on modulo.id = "idModulo"
+) as fila
 join perfil on perfil.id = "idPerfil"
-join modulo on modulo.id = "idModulo"
 group by "idPerfil", "strNombrePerfil";
 
 -- Functions that only replicas of release 0.1.0 call.

@@ -29,7 +29,6 @@ declare
   v_write record;
   v_version text;
   v_antes permisos_perfil[];
-  v_despues permisos_perfil[];
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
@@ -58,30 +57,26 @@ begin
   )
   select array_agg(permiso) into v_antes from borrados;
 
-  with nuevos as (
-    insert into permisos_perfil (
-      "idPerfil",
-      "idModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitEliminar",
-      "bitDetalle"
-    )
-    select
-      p_id_perfil,
-      "idModulo",
-      coalesce("bitAgregar", false),
-      coalesce("bitEditar", false),
-      coalesce("bitConsulta", false),
-      coalesce("bitEliminar", false),
-      coalesce("bitDetalle", false)
-    from jsonb_populate_recordset(null::permisos_perfil, p_permisos)
-    returning permisos_perfil as permiso
+  insert into permisos_perfil (
+    "idPerfil",
+    "idModulo",
+    "bitAgregar",
+    "bitEditar",
+    "bitConsulta",
+    "bitEliminar",
+    "bitDetalle"
   )
-  select array_agg(permiso) into v_despues from nuevos;
+  select
+    p_id_perfil,
+    "idModulo",
+    coalesce("bitAgregar", false),
+    coalesce("bitEditar", false),
+    coalesce("bitConsulta", false),
+    coalesce("bitEliminar", false),
+    coalesce("bitDetalle", false)
+  from jsonb_populate_recordset(null::permisos_perfil, p_permisos);
   perform set_config('llavero.matriz', 'false', true);
-  perform audit_matriz(p_id_perfil, v_antes, v_despues);
+  perform audit_matriz(p_id_perfil, v_antes);
 
   select "versionPermisos" into v_version from perfil where id = p_id_perfil;
   return jsonb_build_object('version', v_version);
