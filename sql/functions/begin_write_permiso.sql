@@ -14,8 +14,8 @@
 --
 -- Raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile or its module is
---    unknown. If the record exists and the caller has no limit, it leaves an unknown module to the
---    constraint of the table, and nothing of the following is checked;
+--    unknown. If the caller has no limit, it leaves an unknown module to the constraint of the
+--    table, and nothing of the following is checked;
 -- 2. LL403 if one of the two profiles holds more than the caller's profile;
 -- 3. LL403 if the new content grants more than the caller's profile holds.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
@@ -36,7 +36,7 @@ begin
   if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
     raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
   end if;
-  if v_write.limite is null and v_perfil_anterior is not null then
+  if v_write.limite is null then
     return v_write.perfiles;
   end if;
 
