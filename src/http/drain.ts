@@ -27,16 +27,22 @@ const stopAccepting = net.Server.prototype.close
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
  * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections
- * that are still idle, and waits for the requests in flight.
+ * that are still idle, and waits for the requests in flight, whose answers then close theirs.
  */
 export function keepIdleConnections(app: FastifyInstance) {
+  let isGraceOver = false
   app.decorate('isStopping', false)
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isGraceOver) reply.header('connection', 'close')
+    done()
+  })
   app.addHook('preClose', async () => {
     stopAccepting.call(app.server)
     try {
       await once(app.server, 'close', { signal: AbortSignal.timeout(IDLE_GRACE) })
     } catch {
-      // The grace has ended, and connections are still open.
+      // The grace is over, and connections are still open.
     }
+    isGraceOver = true
   })
 }

@@ -39,13 +39,14 @@ describe('a start', () => {
       /^llavero cannot start\nJWT_SECRET must be .+\nPORT must be .+\n$/,
     ],
     [
-      'a CLOUDINARY_URL that the SDK would reject',
+      'a CLOUDINARY_URL without an account',
       { ...SECRETS, DATABASE_URL, CLOUDINARY_URL: 'https://x' },
       /^llavero cannot start\nCLOUDINARY_URL must be .+\n$/,
     ],
     [
       'no database',
-      { ...SECRETS, DATABASE_URL, PORT: '0' },
+      // postgres.js would read the last variable, and the service does not.
+      { ...SECRETS, DATABASE_URL, PORT: '0', PGTARGETSESSIONATTRS: 'any' },
       /no host of the database serves: 127\.0\.0\.1:1 .*ECONNREFUSED/,
       ['the service starts'],
     ],
@@ -165,6 +166,25 @@ describe('a signal', () => {
     expect(first).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: keep-alive\r\n/is)
     expect(second).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/is)
     expect(await ended).toEqual(DONE)
+  })
+
+  it('makes the service close a connection after an answer that takes longer than idle ones are kept', async () => {
+    const { child, ended, address } = await start()
+    const busy = await open(address)
+    captcha.isHanging = true
+    busy.socket.write(LOGIN)
+    await expect.poll(() => captcha.waiting.length).toBe(1)
+    child.kill('SIGTERM')
+    await sleep(3000)
+    captcha.isHanging = false
+    captcha.waiting.pop()?.end('{"success":true}')
+    await expect.poll(() => busy.answers().length).toBe(1)
+    const since = performance.now()
+    expect(await ended).toEqual(DONE)
+    expect(performance.now() - since).toBeLessThan(2000)
+    expect(busy.answers()).toEqual([
+      expect.stringMatching(/^HTTP.1.1 200 .*\r\nConnection: close\r\n/is),
+    ])
   })
 
   it('ends the process with code 0 within 10 s while connections hang', async () => {
