@@ -162,7 +162,6 @@ function isProxyRange(item: string) {
 
 /** Returns the Cloudinary account that the text contains, as options of Cloudinary's SDK. */
 function parseCloudinaryUrl(text: string) {
-  // Cloudinary's SDK reads the variable as well, and does not accept white space before the scheme.
   assert(/^cloudinary:\/\/[^:@]+:[^:@]+@[^/?]/.test(text), 'no account')
   const { hostname, username, password, searchParams } = new URL(text)
   const prefix = searchParams.get('upload_prefix')

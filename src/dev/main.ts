@@ -71,8 +71,8 @@ async function startAll() {
   const database = await startPostgres({ folder }).catch(orStartAnew)
   closing.push(database.stop)
 
-  // Cloudinary's SDK reads the environment itself.
-  Object.assign(process.env, {
+  const config = loadConfig({
+    ...process.env,
     HOST,
     PORT: `${PORT}`,
     DATABASE_URL: database.url,
@@ -84,7 +84,6 @@ async function startAll() {
     ADMIN_PASSWORD: ADMIN.password,
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
-  const config = loadConfig(process.env)
   const { app, start } = await buildApp(config, pretty(LOG_FORMAT))
   closing.push(async () => {
     // Otherwise the service would wait for requests in flight, and keep idle connections open for a
