@@ -145,7 +145,9 @@ describe('/docs/json', () => {
     })
     for (const name of documented()) {
       const [permission] = needs[name] ?? []
-      if (permission) expect(operation(name).description).toContain(`Necesita el rol ${permission}`)
+      const { description, responses } = operation(name)
+      if (permission) expect(description).toContain(`Necesita el rol ${permission}`)
+      expect({ name, 403: '403' in responses }).toEqual({ name, 403: Boolean(permission) })
     }
   })
 

@@ -3,7 +3,7 @@ import type { Config } from '../config.js'
 import { batchLookups } from '../database/batch.js'
 import type { Pool } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
-import { Failure, OF_SESSIONS } from '../http/answers/failures.js'
+import { Failure, USUAL } from '../http/answers/failures.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
 import type { Caller, Lookup, Permission, Token } from './schemas.js'
@@ -105,7 +105,9 @@ function documentAccess(route: RouteOptions) {
     route.schema = { ...schema, security: [] }
     return
   }
-  route.config = { ...config, failures: { ...OF_SESSIONS, ...config.failures } }
+  const { unauthenticated, forbidden } = USUAL
+  const possible = access === 'session' ? { unauthenticated } : { unauthenticated, forbidden }
+  route.config = { ...config, failures: { ...possible, ...config.failures } }
   if (access === 'session') return
 
   const role = describeNeeds(access)

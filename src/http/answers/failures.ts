@@ -37,12 +37,6 @@ export const OF_BODIES = {
   unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
 }
 
-/** Those that every route which needs a session can have. */
-export const OF_SESSIONS = {
-  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
-  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
-}
-
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is
  * input for which the route or the field has a text of its own. `malformed` has the constraint's
@@ -51,8 +45,9 @@ export const OF_SESSIONS = {
 export const USUAL = {
   ...OF_EVERY_ROUTE,
   ...OF_BODIES,
-  ...OF_SESSIONS,
   invalid: statusFailure(400),
+  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
+  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
   notFound: statusFailure(404, 'Recurso no encontrado'),
   conflict: statusFailure(409, 'La petición es incompatible con los datos existentes'),
   changed: statusFailure(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
