@@ -8,6 +8,7 @@ import type { AnswerWithHeaders } from './answers.js'
 import { FORBIDDEN, statusFailure } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
+import { countWaiting } from './hold.js'
 import { countReads } from './reads.js'
 
 type Row = Record<string, any>
@@ -266,6 +267,26 @@ describe('the audit of a write', () => {
     })
     await expect(forgery).rejects.toMatchObject({ code: '42501' })
     await sql`drop role ${role}`
+  })
+
+  it('names the profile that the user has got while the login waited', async () => {
+    const nombre = newName('movido')
+    await write('POST', 'usuario', usuario(nombre, { idPerfil: await addPerfil() }))
+    let session: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select from usuario where "strNombreUsuario" = ${nombre} for update`
+      session = login(nombre, 'una clave')
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+      await tx`insert into perfil ("strNombrePerfil") values ('Recién creado')`
+      await tx`
+        update usuario
+        set "idPerfil" = (select id from perfil where "strNombrePerfil" = 'Recién creado')
+        where "strNombreUsuario" = ${nombre}
+      `
+    })
+    await session
+    const [row] = await sql`select * from auditoria where accion = 'login' order by id desc limit 1`
+    expect(row).toMatchObject({ nombre, strNombrePerfil: 'Recién creado' })
   })
 
   it('has a row for each login and logout that succeeds', async () => {

@@ -15,7 +15,6 @@ begin
   select
     "strNombreUsuario" as nombre,
     "idPerfil",
-    (select "strNombrePerfil" from perfil where id = "idPerfil") as perfil,
     "versionSesion" as ver
   into v_usuario
   from usuario
@@ -29,7 +28,7 @@ begin
         p_id,
         v_usuario.nombre,
         v_usuario."idPerfil",
-        v_usuario.perfil,
+        (select "strNombrePerfil" from perfil where id = v_usuario."idPerfil"),
         p_actor ->> 'ip',
         p_actor ->> 'idPeticion'
       )::actor::text,
