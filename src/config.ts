@@ -10,8 +10,8 @@ export class ConfigError extends Error {}
  * `parse` returns the value for a text, and throws an error if the text is invalid. `preset` is the
  * text if the variable is not set.
  *
- * The message of that error is not used. But `assert` without a message reads the source to make one,
- * which takes 15 s if the source is TypeScript.
+ * Nobody sees the message of that error. It is there because `assert` would otherwise read the source
+ * to make one, which takes 15 s if the source is TypeScript.
  */
 const VARIABLES = {
   DATABASE_URL: {

@@ -9,7 +9,6 @@ returns void
 language plpgsql
 as $$
 begin
-  -- Flags are the same if neither record has one beyond the other.
   perform record_permisos(
     p_id_perfil,
     count(despues.id) - count(antes.id),
@@ -32,6 +31,7 @@ begin
   join modulo on modulo.id = "idModulo"
   cross join lateral (select antes.*, "strNombreModulo" as "nombreModulo") as fila_antes
   cross join lateral (select despues.*, "strNombreModulo" as "nombreModulo") as fila_despues
+  -- The flags of two records are the same if neither record has one beyond the other.
   where antes.id is null
     or despues.id is null
     or coalesce(

@@ -55,8 +55,8 @@ begin
   end if;
 
   -- Three statements lock the profiles by ascending id. The first one locks those of `p_perfiles` up
-  -- to the caller's own, the second one the caller's own, and the third one the rest. Most writes have
-  -- no profiles for the first one, which the condition then saves.
+  -- to the caller's own, the second one the caller's own, and the third one the rest. Most writes
+  -- have no profile for the first one, and the condition skips it.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil

@@ -13,11 +13,12 @@
 -- renamed nor deleted meanwhile. Then locks the caller and the profiles with begin_write.
 --
 -- Raises in this order:
--- 1. the foreign-key violation that the new content would cause, if its profile or its module is
---    unknown. If the caller has no limit, it leaves an unknown module to the constraint of the
---    table, and nothing of the following is checked;
--- 2. LL403 if one of the two profiles holds more than the caller's profile;
--- 3. LL403 if the new content grants more than the caller's profile holds.
+-- 1. the foreign-key violation that the new content would cause, if its profile is unknown;
+-- 2. the same if its module is unknown;
+-- 3. LL403 if one of the two profiles holds more than the caller's profile;
+-- 4. LL403 if the new content grants more than the caller's profile holds.
+-- For a caller without a limit only the first is checked, and the constraint of the table reports an
+-- unknown module.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql

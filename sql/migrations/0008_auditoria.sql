@@ -56,8 +56,7 @@ create type actor as (
 );
 
 -- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: the
--- actor, as a text. Without it, the user of the database makes the changes. If `p_nombre` is null for
--- permission records, their profile has just been deleted, and the row gets its last name.
+-- actor, as a text. Without it, the user of the database makes the changes.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -95,7 +94,7 @@ begin
     p_accion,
     p_entidad,
     p_id,
-    coalesce(p_nombre, case when p_entidad = 'permisos' then last_name('perfil', p_id) end),
+    p_nombre,
     p_antes,
     p_despues
   );
@@ -104,7 +103,7 @@ $$;
 
 -- Returns the name that the audit has recorded last for a profile or a module. It is needed if the
 -- record has just been deleted, as in the cascade of a foreign key.
-create function last_name(p_entidad text, p_id integer) returns text
+create function recorded_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
   select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo')
@@ -216,7 +215,7 @@ begin
         filas.*,
         coalesce(
           (select "strNombreModulo" from modulo where id = "idModulo"),
-          last_name('modulo', "idModulo")
+          recorded_name('modulo', "idModulo")
         ) as "nombreModulo"
       from filas
     ) as fila
@@ -242,14 +241,14 @@ begin
       'nombreModulo',
       coalesce(
         (select "strNombreModulo" from modulo where id = old."idModulo"),
-        last_name('modulo', old."idModulo")
+        recorded_name('modulo', old."idModulo")
       )
     )]),
     jsonb_build_object('permisos', array[to_jsonb(new) || jsonb_build_object(
       'nombreModulo',
       coalesce(
         (select "strNombreModulo" from modulo where id = new."idModulo"),
-        last_name('modulo', new."idModulo")
+        recorded_name('modulo', new."idModulo")
       )
     )])
   into v_antes, v_despues;
@@ -285,7 +284,7 @@ begin
     case when p_antes is null then 'insert' when p_despues is null then 'delete' else 'update' end,
     'permisos',
     p_id_perfil,
-    v_nombre,
+    coalesce(v_nombre, recorded_name('perfil', p_id_perfil)),
     p_antes,
     p_despues
   );
@@ -321,14 +320,15 @@ create trigger audit_written after insert or update or delete on modulo
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
--- A statement may insert or delete the records of tens of thousands of profiles, so these two
--- triggers run once for each statement. They take the place of triggers that gave versions only.
+-- These triggers only counted the permission records, and gave the profiles versions.
 drop trigger permisos_inserted on permisos_perfil;
 drop trigger permisos_deleted on permisos_perfil;
 drop trigger permisos_updated on permisos_perfil;
 drop trigger permisos_truncated on permisos_perfil;
 drop function permisos_inserted(), permisos_deleted(), permisos_updated(), permisos_truncated();
 
+-- A statement may insert or delete the records of tens of thousands of profiles, so audit_inserted and
+-- audit_deleted run once for each statement.
 create trigger audit_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
@@ -340,9 +340,9 @@ create trigger audit_deleted after delete on permisos_perfil
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 
--- Only their owner may execute these functions. Any other user of the database could make them call
--- that user's own functions with the rights of the owner: with a trigger on a temporary table that
--- has a type and a cast of that user, or with types that hide those of the first call.
+-- Only their owner may execute these functions. They have the rights of the owner, and any other user
+-- of the database could make them call that user's own functions: by a temporary table with a trigger
+-- and with columns of a type of that user, or by types that hide those of the first call.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   record_permisos(integer, bigint, jsonb, jsonb),

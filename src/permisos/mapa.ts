@@ -64,8 +64,9 @@ export function cacheMapas(sql: Sql) {
   return async ({ idPerfil, versionPermisos }: Caller) => {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
-    // A write since the session was looked up has given the map another version. After a failover to
-    // a standby that was behind, the older version may be the present one again.
+    // The map was written after the session had been looked up. The cache must not keep the new map
+    // under the old version, which may be the present one again after a failover to a standby that was
+    // behind.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

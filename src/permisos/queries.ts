@@ -78,7 +78,7 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
  */
 export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEnviado) {
   const call = sql`select insert_permiso(${permiso}, ${caller}) as answer`
-  return write<{ data: Permiso }>(call, INVALID)
+  return write<{ data: Permiso }>(call, FAILURES)
 }
 
 /**
@@ -87,7 +87,7 @@ export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEn
  */
 export async function updatePermiso(sql: Sql, caller: Caller, id: number, permiso: PermisoEnviado) {
   const call = sql`select update_permiso(${id}, ${permiso}, ${caller}) as answer`
-  return write<{ data: Permiso | null }>(call, INVALID)
+  return write<{ data: Permiso | null }>(call, FAILURES)
 }
 
 /**
@@ -123,7 +123,7 @@ export async function replacePermisos(
 }
 
 /** The failures of a write of a single record. */
-const INVALID: FailureByConstraint = {
+const FAILURES: FailureByConstraint = {
   permisos_perfil_perfil_fk: ['invalid'],
   permisos_perfil_modulo_fk: ['invalid'],
   permisos_perfil_unico: ['conflict'],

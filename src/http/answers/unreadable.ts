@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { Failure, JSON_TYPE, USUAL } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
-/** In the place of a path that cannot be decoded. No client can send it. */
+/** The URL that a request gets if its path cannot be decoded. No client can send an empty one. */
 export const UNREADABLE_PATH = ''
 
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */

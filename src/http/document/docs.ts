@@ -54,7 +54,7 @@ const FOR_AN_HOUR = 'public, max-age=3600'
 
 /**
  * Adds `/docs` (Swagger UI), `/docs/json` (OpenAPI 3.1), and a redirect from `/` to `/docs`. The
- * document contains the routes with an `operationId` that are registered after this plugin.
+ * document contains the routes with an `operationId` that are registered after this call.
  */
 export async function serveDocs(app: FastifyInstance, about: About) {
   await collectRoutes(app, about)

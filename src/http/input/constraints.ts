@@ -78,12 +78,12 @@ export const isPage: Constraint = {
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
-/** The value is one of these texts. */
-export const isOneOf = (texts: readonly unknown[]): Constraint => ({
+/** The value is one of the texts `choices`. */
+export const isOneOf = (choices: readonly unknown[]): Constraint => ({
   name: 'choice',
-  message: `El campo %s debe ser ${texts.join(' o ')}`,
-  schema: { type: 'string', enum: texts },
-  isSatisfied: (value) => texts.includes(value),
+  message: `El campo %s debe ser ${choices.join(' o ')}`,
+  schema: { type: 'string', enum: choices },
+  isSatisfied: (value) => choices.includes(value),
 })
 
 // The next four are the functions of texts.ts, as constraints.
