@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { BUSY } from './answers.js'
@@ -83,6 +84,21 @@ it('counts the requests of all tokens of one user together', async () => {
     expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
   })
   await Promise.all(writes)
+})
+
+it('lets the look-ups of sessions have half of the connections', async () => {
+  const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+  const lists: Promise<unknown>[] = []
+  await sql.begin(async (sql) => {
+    await sql`lock table usuario`
+    while (lists.length < POOL_MAX) {
+      lists.push(list(one.token))
+      await sleep(20)
+    }
+    expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
+  })
+  expect(await Promise.all(lists)).toMatchObject(Array(POOL_MAX).fill({ status: 200 }))
+  await sql.end()
 })
 
 it('answers requests for the user’s own permission map while the user’s statements wait', async () => {

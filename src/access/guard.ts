@@ -10,9 +10,10 @@ import type { Caller, Lookup, Permission, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
- * How many statements that look up sessions may be in flight. Requests that arrive at the same time
- * share one, which serves 50 clients 2.8 times as fast (`npm run bench -- --only lookup`). No
- * session can be cached, because a permission that is revoked must lose its effect at once.
+ * How many statements that look up sessions may be in flight. It is less if this is more than half of
+ * the pool's connections. Requests that arrive at the same time share one, which serves 50 clients
+ * 2.8 times as fast (`npm run bench -- --only lookup`). No session can be cached, because a permission
+ * that is revoked must lose its effect at once.
  */
 const MAX_IN_FLIGHT = 4
 
@@ -59,7 +60,8 @@ export function guardRoutes(
   pool: Pool,
   { AUTHORIZATION }: Config,
 ) {
-  const findSesion = batchLookups((lookups: Lookup[]) => findSesiones(pool, lookups), MAX_IN_FLIGHT)
+  const find = (lookups: Lookup[]) => findSesiones(pool, lookups)
+  const findSesion = batchLookups(find, Math.min(MAX_IN_FLIGHT, pool.half))
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {

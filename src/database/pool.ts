@@ -69,7 +69,8 @@ export type Pool = ReturnType<typeof openPool>
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
-  const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)))
+  const half = Math.max(1, Math.floor(max / 2))
+  const takeShare = shareFairly(half)
   /** The hosts. The first one is the host of the present driver. */
   const hosts = [...config.DATABASE_URL.hosts]
   let driver = open()
@@ -194,6 +195,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
 
   return Object.assign(forUser(), {
     forUser,
+    /** Half of the connections, but at least one. */
+    half,
     /**
      * Returns how many statements have a connection or open one, and how many wait for one. Those
      * that wait for their user's share are not counted.

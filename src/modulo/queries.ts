@@ -21,7 +21,7 @@ export async function listModulos(sql: Sql, filtro: ModuloFiltro) {
 }
 
 /** Finds all modules, by ascending id. */
-export async function listTodosLosModulos(sql: Sql): Promise<Modulo[]> {
+export async function listTodosLosModulos(sql: Sql) {
   return sql<Modulo[]>`
     select id, "strNombreModulo"
     from modulo

@@ -19,7 +19,7 @@ export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
 }
 
 /** Finds all profiles, by ascending id. */
-export async function listTodosLosPerfiles(sql: Sql): Promise<PerfilBreve[]> {
+export async function listTodosLosPerfiles(sql: Sql) {
   return sql<PerfilBreve[]>`
     select id, "strNombrePerfil"
     from perfil
