@@ -558,6 +558,11 @@ const CONTRACT = {
         UNKNOWN_REFERENCE,
       ),
       rule(
+        'answers 400 when neither the record nor the module exists',
+        [['/api/permisos/999', { idModulo: 999 }]],
+        UNKNOWN_REFERENCE,
+      ),
+      rule(
         'answers 409 when the profile has another record for the module',
         [{ idPerfil: 2, idModulo: 6 }],
         DUPLICATE_PERMISO,

@@ -17,8 +17,8 @@
 -- 2. the same if its module is unknown;
 -- 3. LL403 if one of the two profiles holds more than the caller's profile;
 -- 4. LL403 if the new content grants more than the caller's profile holds.
--- For a caller without a limit only the first is checked, and the constraint of the table reports an
--- unknown module.
+-- If the caller has no limit, and the record is new or exists, only the first is checked. The constraint
+-- of the table then reports an unknown module.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
@@ -37,7 +37,7 @@ begin
   if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
     raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
   end if;
-  if v_write.limite is null then
+  if v_write.limite is null and (p_id is null or v_perfil_anterior is not null) then
     return v_write.perfiles;
   end if;
 
