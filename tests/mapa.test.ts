@@ -84,6 +84,15 @@ describe('the permission map', () => {
     expect(await names()).toEqual([])
     await sql`update modulo set "strNombreModulo" = 'USUARIO' where id = ${idModulo}`
   })
+
+  it('is not left by a truncate whose snapshot lacks records', async () => {
+    const truncate = sql.begin('isolation level repeatable read', async (tx) => {
+      await tx`select from modulo`
+      await write(one, [{ idModulo }])
+      await tx`truncate permisos_perfil`
+    })
+    await expect(truncate).rejects.toMatchObject({ code: '40001' })
+  })
 })
 
 describe('the own permission map', () => {

@@ -320,25 +320,21 @@ create trigger audit_written after insert or update or delete on modulo
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
--- These triggers only counted the permission records, and gave the profiles versions.
-drop trigger permisos_inserted on permisos_perfil;
-drop trigger permisos_deleted on permisos_perfil;
-drop trigger permisos_updated on permisos_perfil;
-drop trigger permisos_truncated on permisos_perfil;
-drop function permisos_inserted(), permisos_deleted(), permisos_updated(), permisos_truncated();
-
--- A statement may insert or delete the records of tens of thousands of profiles, so audit_inserted and
--- audit_deleted run once for each statement.
-create trigger audit_inserted after insert on permisos_perfil
+-- Three triggers of permission records replace those that only counted the records and gave the
+-- profiles versions. To drop a trigger, PostgreSQL would have to lock out the readers of the table, and
+-- replicas of an older release could deadlock with that. A statement may insert or delete the records
+-- of tens of thousands of profiles, so two of them run once for each statement.
+create or replace trigger permisos_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
-create trigger audit_updated after update on permisos_perfil
+create or replace trigger permisos_updated after update on permisos_perfil
   for each row execute function trigger_audit_permiso();
-create trigger audit_deleted after delete on permisos_perfil
+create or replace trigger permisos_deleted after delete on permisos_perfil
   referencing old table as filas
   for each statement execute function trigger_audit_permisos();
 create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
+drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
 -- Only their owner may execute these functions. They have the rights of the owner, and any other user
 -- of the database could make them call that user's own functions: by a temporary table with a trigger

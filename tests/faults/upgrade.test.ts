@@ -158,9 +158,36 @@ async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: s
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
 }
 
+/** Adds a user who may only edit users. Returns a function with which this user edits that user. */
+async function makeEditor(service: Service, name: string) {
+  const admin = await service.login()
+  const add = async (path: string, body: object) => {
+    const answer = await service.call('POST', `/api/${path}`, body, admin)
+    expect({ path, ...answer }).toMatchObject({ path, status: 200, body: { success: true } })
+    return answer.body.data
+  }
+  const perfil = await add('perfil', { strNombrePerfil: name })
+  const { body } = await service.call('GET', '/api/modulo/list', undefined, admin)
+  const modulo = body.data.find((each: any) => each.strNombreModulo === 'USUARIO')
+  await add('permisos', { idPerfil: perfil.id, idModulo: modulo.id, bitEditar: true })
+  const editor = usuario(name, { idPerfil: perfil.id })
+  await add('usuario', editor)
+  const { strNombreUsuario, strPwd, ...rest } = editor
+  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
+  const login = await service.call('POST', '/api/auth/login', credentials)
+  const { token, user } = login.body
+
+  return async () => {
+    const edited = { ...rest, strNombreUsuario, idEstadoUsuario: true }
+    const answer = await service.call('PUT', `/api/usuario/${user.id}`, edited, token)
+    expect(answer).toMatchObject({ status: 200, body: { success: true } })
+  }
+}
+
 /**
- * Sends requests from three clients until `stop`, which throws when one of them has failed. `names`
- * are those with which useEverything was called.
+ * Sends requests from an administrator's three clients, and from two clients whose permissions
+ * limit them, until `stop`, which throws when one of the requests has failed. `names` are those with
+ * which useEverything was called.
  */
 function loadReplica(service: Service, name: string) {
   let isRunning = true
@@ -173,7 +200,13 @@ function loadReplica(service: Service, name: string) {
     }
     return answered
   })
-  const all = Promise.all(clients)
+  const editors = [4, 5].map(async (client) => {
+    const edit = await makeEditor(service, `${name}Editor${client}`)
+    let answered = 0
+    for (; isRunning; answered++) await edit()
+    return answered
+  })
+  const all = Promise.all([...clients, ...editors])
   // Without this, a failure before `stop` is called would be an unhandled rejection. `stop` throws
   // the failure.
   all.catch(() => {})
