@@ -133,8 +133,8 @@ it.each([
     const [last] = await sql`select max(id) as id from auditoria`
     await writes[name]?.()
     const rows = await sql<{ antes: object; despues: object }[]>`
-        select antes, despues from auditoria where id > ${last?.id}
-      `
+      select antes, despues from auditoria where id > ${last?.id}
+    `
     expect({ name, records: JSON.stringify(rows) }).toEqual({
       name,
       records: expect.stringContaining(column),

@@ -1,9 +1,13 @@
--- Gives a profile whose permission records were all replaced a new version, counts its records, and
--- records the replacement with one row of the audit.
+-- Completes a replacement of all permission records of a profile. Gives the profile a new version,
+-- counts its records, and adds one row to the audit.
 --
--- Takes the records before the replacement. The row has the records whose flags differ, and those
--- that exist only before or only after it. `despues` also has `ids`, because every record has a new
--- id: the ids of all records of the profile, in the order of `idModulo`.
+-- Takes the records before the replacement, and reads the new ones from the table. The row has the
+-- records whose flags differ, and those that exist only before or only after it. `despues` also has
+-- `ids`, because every record has a new id: the ids of all records of the profile, in the order of
+-- `idModulo`.
+--
+-- Because the statement reads the table, PostgreSQL plans it anew when the table gets a column. With
+-- a plan from before, the row would not have the column.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

@@ -150,11 +150,16 @@ const auditOf = (matrix: 'insert' | 'update') =>
     ...['usuario insert', 'usuario password', 'usuario logout', 'usuario delete'],
   ].sort()
 
+/** Logs a user in; returns the answer with the token and the user. */
+async function logIn(service: Service, strNombreUsuario: string, strPwd: string) {
+  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
+  return (await service.call('POST', '/api/auth/login', credentials)).body
+}
+
 /** Logs a user in and out. */
 async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: string) {
-  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
-  const { body } = await service.call('POST', '/api/auth/login', credentials)
-  const answer = await service.call('POST', '/api/auth/logout', undefined, body.token)
+  const { token } = await logIn(service, strNombreUsuario, strPwd)
+  const answer = await service.call('POST', '/api/auth/logout', undefined, token)
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
 }
 
@@ -172,13 +177,11 @@ async function makeEditor(service: Service, name: string) {
   await add('permisos', { idPerfil: perfil.id, idModulo: modulo.id, bitEditar: true })
   const editor = usuario(name, { idPerfil: perfil.id })
   await add('usuario', editor)
-  const { strNombreUsuario, strPwd, ...rest } = editor
-  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
-  const login = await service.call('POST', '/api/auth/login', credentials)
-  const { token, user } = login.body
+  const { strPwd, ...rest } = editor
+  const { token, user } = await logIn(service, rest.strNombreUsuario, strPwd)
 
   return async () => {
-    const edited = { ...rest, strNombreUsuario, idEstadoUsuario: true }
+    const edited = { ...rest, idEstadoUsuario: true }
     const answer = await service.call('PUT', `/api/usuario/${user.id}`, edited, token)
     expect(answer).toMatchObject({ status: 200, body: { success: true } })
   }
