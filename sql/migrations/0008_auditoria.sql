@@ -115,6 +115,18 @@ as $$
   limit 1
 $$;
 
+-- Returns the name of a module, which may just have been deleted.
+create function modulo_name(p_id integer) returns text
+language plpgsql stable
+as $$
+declare
+  v_nombre text;
+begin
+  select "strNombreModulo" into v_nombre from modulo where id = p_id;
+  return coalesce(v_nombre, recorded_name('modulo', p_id));
+end
+$$;
+
 -- Returns the fields of a record as the audit contains them: with *** instead of the hash of the
 -- password, with the name of a user's profile, and without what is derived from the permission
 -- records.
@@ -211,13 +223,7 @@ begin
       count(*) as n,
       jsonb_build_object('permisos', array_agg(fila order by "idModulo")) as permisos
     from (
-      select
-        filas.*,
-        coalesce(
-          (select "strNombreModulo" from modulo where id = "idModulo"),
-          recorded_name('modulo', "idModulo")
-        ) as "nombreModulo"
-      from filas
+      select filas.*, modulo_name("idModulo") as "nombreModulo" from filas
     ) as fila
     group by "idPerfil"
     order by "idPerfil"
@@ -231,27 +237,17 @@ create function trigger_audit_permiso() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
-  v_antes jsonb;
-  v_despues jsonb;
-begin
+  v_nombre jsonb := jsonb_build_object('nombreModulo', modulo_name(old."idModulo"));
   -- to_jsonb(old) has every column. PostgreSQL would keep a plan for `old.*` with the columns that the
   -- table had at first.
-  select
-    jsonb_build_object('permisos', array[to_jsonb(old) || jsonb_build_object(
-      'nombreModulo',
-      coalesce(
-        (select "strNombreModulo" from modulo where id = old."idModulo"),
-        recorded_name('modulo', old."idModulo")
-      )
-    )]),
-    jsonb_build_object('permisos', array[to_jsonb(new) || jsonb_build_object(
-      'nombreModulo',
-      coalesce(
-        (select "strNombreModulo" from modulo where id = new."idModulo"),
-        recorded_name('modulo', new."idModulo")
-      )
-    )])
-  into v_antes, v_despues;
+  v_antes jsonb := jsonb_build_object('permisos', array[to_jsonb(old) || v_nombre]);
+  v_despues jsonb;
+begin
+  -- Most updates do not change the module, whose name is then looked up once.
+  if old."idModulo" <> new."idModulo" then
+    v_nombre := jsonb_build_object('nombreModulo', modulo_name(new."idModulo"));
+  end if;
+  v_despues := jsonb_build_object('permisos', array[to_jsonb(new) || v_nombre]);
 
   if (old.id, old."idPerfil") = (new.id, new."idPerfil") then
     perform record_permisos(new."idPerfil", 0, v_antes, v_despues);
