@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Failure } from './answers/failures.js'
 
 declare module 'fastify' {
@@ -18,3 +20,9 @@ declare module 'fastify' {
     bodyBytes?: number
   }
 }
+
+/**
+ * A connection. limits/pipelining.ts sets `unanswered`: the responses that were not sent completely,
+ * in the order of their requests.
+ */
+export type Connection = Socket & { unanswered?: ServerResponse[] }

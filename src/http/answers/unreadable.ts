@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type { Connection } from '../request.js'
 import { Failure, JSON_TYPE, USUAL } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
@@ -21,12 +21,6 @@ const STATUS_BY_REASON: Record<string, number> = {
 const LINGER = 1000
 
 /**
- * A connection of Node's HTTP server. `_httpMessage`, which Node does not document, is the response
- * that is being written. Reading it spares a listener on each response.
- */
-type Connection = Socket & { _httpMessage?: ServerResponse | null }
-
-/**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
  * section 7). Logs one line with the `reason`, an error code of Node, and closes the connection.
@@ -36,9 +30,8 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The response in progress: of an earlier request, or of this one if it has not been read to its
-  // end.
-  const response = connection._httpMessage
+  // It answers an earlier request, or this one if it has not been read to its end.
+  const response = connection.unanswered?.[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request, so the refusal
     // waits until that answer has been sent.

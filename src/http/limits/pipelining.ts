@@ -1,11 +1,8 @@
 import type { RequestListener } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Connection } from '../request.js'
 
 /** How many requests of one connection may wait for their answers. */
 const MAX_UNANSWERED = 16
-
-/** A connection, and how many of its requests have not been answered. */
-type Connection = Socket & { unanswered: number }
 
 /**
  * Returns a listener that passes requests on to `next`. It closes a connection on which more than
@@ -15,15 +12,13 @@ type Connection = Socket & { unanswered: number }
 export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
     const connection = request.socket as Connection
-    connection.unanswered ??= 0
-    connection.unanswered += 1
-    if (connection.unanswered > MAX_UNANSWERED) {
+    connection.unanswered ??= []
+    const { unanswered } = connection
+    if (unanswered.push(response) > MAX_UNANSWERED) {
       connection.destroy()
       return
     }
-    response.once('close', () => {
-      connection.unanswered -= 1
-    })
+    response.once('close', () => unanswered.shift())
     next(request, response)
   }
 }
