@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
-import Fastify, { LogController } from 'fastify'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
-import { AUDIT_LEVEL, logOptions, logRequests } from '../src/http/observation/log.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, startImages, testApp } from './app.js'
 import { closeAtEnd } from './cleanup.js'
@@ -189,36 +187,6 @@ describe('the log', () => {
     const told = readLog().slice(before.length)
     expect(told.length).toBeLessThan(1024)
     expect(JSON.parse(told)).toMatchObject({ path: path.slice(0, 256), status: 404 })
-  })
-
-  it('has the refusal in the line of a request, and then the level `audit`', async () => {
-    let log = ''
-    const stream = {
-      write: (line: string) => {
-        log += line
-      },
-    }
-    const logController = new LogController({ disableRequestLogging: true })
-    const app = Fastify({ logger: logOptions('info', stream), logController })
-    logRequests(app)
-    app.get('/usual', async () => 'ok')
-    app.get('/refused', async (request) => {
-      request.refusal = { who: { id: 7 }, needs: 'x' }
-      return 'ok'
-    })
-    expect((await app.inject('/usual')).statusCode).toBe(200)
-    expect((await app.inject('/refused')).statusCode).toBe(200)
-    const [usual = '', refused = ''] = log.split('\n')
-    expect(JSON.parse(usual)).toMatchObject({ level: 30, msg: 'request', path: '/usual' })
-    expect(JSON.parse(refused)).toMatchObject({
-      level: AUDIT_LEVEL,
-      msg: 'refused',
-      method: 'GET',
-      path: '/refused',
-      status: 200,
-      who: { id: 7 },
-      needs: 'x',
-    })
   })
 
   it('has lines for health checks and metrics only when they fail', async () => {

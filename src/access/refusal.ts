@@ -20,7 +20,7 @@ interface Refusal {
 /** A Failure that is logged with the level `audit`, because it is known who was refused. */
 export class RefusedFailure extends Failure {
   constructor(
-    readonly refusal: Refusal,
+    override readonly refusal: Refusal,
     ...failure: FailureArguments
   ) {
     super(...failure)
@@ -43,14 +43,10 @@ export function reportRefusals(app: FastifyInstance) {
 
     // A login has no caller, but its refusal has `who`.
     const { id, nombre, idPerfil, perfil } = request.caller ?? {}
-    const { needs } = error.refusal
+    const { needs, who = { id, nombre, idPerfil, perfil } } = error.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
-    request.refusal = {
-      who: { id, nombre, idPerfil, perfil },
-      route: request.routeOptions.url,
-      target: targetOf(request),
-      ...error.refusal,
-    }
+    const route = request.routeOptions.url
+    Object.assign(error.refusal, { who, route, target: targetOf(request) })
   })
 }
 

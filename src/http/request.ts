@@ -3,10 +3,7 @@ import type { Socket } from 'node:net'
 import type { Failure } from './answers/failures.js'
 
 declare module 'fastify' {
-  /**
-   * Fields that files of http/ read. access/refusal.ts sets `refusal`, and access/guard.ts
-   * `userId`.
-   */
+  /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
     /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
     clientIp: string
@@ -14,8 +11,6 @@ declare module 'fastify' {
     userId?: number
     /** The Failure of the request, if it has failed. */
     failure?: Failure
-    /** What was refused to whom. It is a part of the request's line in the log. */
-    refusal?: object
     /** How many bytes of the request's body are counted. */
     bodyBytes?: number
   }

@@ -64,6 +64,9 @@ type FailureCode = keyof typeof USUAL
  * route declares both in `config.failures`.
  */
 export class Failure extends Error {
+  /** If it is known who was refused: the fields that the request's line in the log has for it. */
+  readonly refusal?: object
+
   constructor(
     readonly code: FailureCode,
     text?: string,

@@ -63,7 +63,7 @@ declare module 'fastify' {
  * Logs one line for each request when its answer is ready. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a
  * line is the id in the header `x-request-id` of the answer. A refused request has the level
- * `audit` and the fields of its `refusal`.
+ * `audit` and the fields of the Failure's `refusal`.
  *
  * Fastify's hook `onResponse` does not run if the client disconnects.
  */
@@ -74,7 +74,8 @@ export function logRequests(app: FastifyInstance) {
     done()
   })
   app.addHook('onSend', async (request, reply) => {
-    const { method, url, clientIp, failure, refusal, socket } = request
+    const { method, url, clientIp, failure, socket } = request
+    const refusal = failure?.refusal
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
