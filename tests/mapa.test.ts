@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Caller } from '../src/access/schemas.js'
+import type { Sesion } from '../src/access/schemas.js'
 import { cacheMapas } from '../src/permisos/mapa.js'
 import { FORBIDDEN, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
@@ -62,7 +62,7 @@ describe('the permission map', () => {
     const versions = ['after the write', 'before the write']
     const fake = async () => [{ version: versions.shift(), nombreModulo: null }]
     const findMapa = cacheMapas(fake as never)
-    const session = { idPerfil, versionPermisos: 'before the write' } as Caller
+    const session = { idPerfil, versionPermisos: 'before the write' } as Sesion
     expect(await findMapa(session)).toMatchObject({ version: 'after the write' })
     // The database has been replaced by a standby that lacks the write.
     expect(await findMapa(session)).toMatchObject({ version: 'before the write' })

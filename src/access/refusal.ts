@@ -41,8 +41,8 @@ export function reportRefusals(app: FastifyInstance) {
   app.addHook('onError', async (request, reply, error) => {
     if (!(error instanceof RefusedFailure)) return
 
-    // A login has no caller, but its refusal has `who`.
-    const { id, nombre, idPerfil, perfil } = request.caller ?? {}
+    // A login has no session, but its refusal has `who`.
+    const { id, nombre, idPerfil, perfil } = request.sesion ?? {}
     const { needs, who = { id, nombre, idPerfil, perfil } } = error.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
     const route = request.routeOptions.url

@@ -62,7 +62,7 @@ export interface Permission {
 export interface Lookup extends Partial<Permission> {
   /** The id of the user. */
   id: number
-  /** The version of the user's sessions. */
+  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
   ver: number
 }
 
@@ -85,13 +85,11 @@ export interface Sesion {
 }
 
 /**
- * Who has sent a request. Each write passes this to the database as `p_actor`. In the
- * database, begin_write locks the caller's row and checks again whether the caller may write
- * (sql/functions/begin_write.sql).
+ * Who has sent a request, and the permission it needs. Each write passes this to the database as
+ * `p_actor`. In the database, begin_write locks the caller's row and checks again whether the caller
+ * may write (sql/functions/begin_write.sql).
  */
-export interface Caller extends Sesion, Partial<Permission> {
-  /** The version of the user's sessions. A logout, a new password and a deactivation raise it. */
-  ver: number
+export interface Caller extends Lookup {
   /**
    * Whether the permission and the four rules in README.md are checked. It is false with
    * AUTHORIZATION=client, and if the endpoint needs only a session.

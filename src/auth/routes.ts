@@ -112,15 +112,15 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       response: { 200: PasswordCambiada },
     },
     onRequest: [limitByAddress, limitByUser],
-    handler: async ({ sql, caller, body }) => {
+    handler: async ({ sql, sesion, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      const usuario = await authenticate(sql, caller.nombre, strPwd, caller.id)
+      const usuario = await authenticate(sql, sesion.nombre, strPwd, caller.id)
       // Another user may have got the name since the session was looked up.
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       const ver = await updatePassword(sql, caller, hash)
-      return success({ token: signToken({ ...caller, ver }) })
+      return success({ token: signToken({ ...sesion, ver }) })
     },
   })
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../access/schemas.js'
+import type { Sesion } from '../access/schemas.js'
 import type { Sql } from '../database/sql.js'
 import type { PermisosAccion } from './schemas.js'
 
@@ -61,7 +61,7 @@ export function cacheMapas(sql: Sql) {
     fetchMethod: (_version, _stale, { context: idPerfil }) => findMapa(sql, idPerfil),
   })
 
-  return async ({ idPerfil, versionPermisos }: Caller) => {
+  return async ({ idPerfil, versionPermisos }: Sesion) => {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
     // The map was written after the session had been looked up. The cache must not keep the new map

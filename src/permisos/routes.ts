@@ -131,10 +131,10 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       // The handler sends a body that is already serialized.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
-    handler: async ({ sql, params, headers, caller }, reply) => {
-      const isOwn = params.idPerfil === caller.idPerfil
+    handler: async ({ sql, params, headers, sesion }, reply) => {
+      const isOwn = params.idPerfil === sesion.idPerfil
       const { version, body } = isOwn
-        ? await findOwnMapa(caller)
+        ? await findOwnMapa(sesion)
         : await findMapa(sql, params.idPerfil)
       reply.header('cache-control', 'private, no-cache')
       if (version !== null) {

@@ -68,9 +68,9 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       params: UsuarioParams,
       response: { 200: Success(UsuarioVisto) },
     },
-    handler: async ({ sql, caller, params: { id } }) => {
-      const isLimited = caller.enforced && !caller.administrador && caller.id !== id
-      const limite = isLimited ? caller.idPerfil : null
+    handler: async ({ sql, sesion, caller, params: { id } }) => {
+      const isLimited = caller.enforced && !sesion.administrador && caller.id !== id
+      const limite = isLimited ? sesion.idPerfil : null
       const data = await findUsuario(sql, id, limite)
       if (!data) throw new Failure('notFound')
       if (data.needs) throw forbidden(data.needs)
