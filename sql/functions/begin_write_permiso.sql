@@ -8,9 +8,9 @@
 -- they exist. Both are locked. The write must treat a record of any other profile as unknown:
 -- another transaction has added it since.
 --
--- Acquires an advisory lock for an existing record, so that nobody moves the record to another
--- profile before its profile is locked. Acquires share_modulos, so that the module is neither
--- renamed nor deleted meanwhile. Then locks the caller and the profiles with begin_write.
+-- Acquires share_modulos, so that the module is neither renamed nor deleted meanwhile. Acquires an
+-- advisory lock for an existing record, so that nobody moves the record to another profile before its
+-- profile is locked. Then locks the caller and the profiles with begin_write.
 --
 -- Raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile is unknown;
@@ -28,10 +28,11 @@ declare
   v_perfil_anterior integer;
   v_write record;
 begin
-  -- For a new record the id is null, and no lock is acquired.
-  perform pg_advisory_xact_lock(73055, p_id);
   perform share_modulos();
-  select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
+  if p_id is not null then
+    perform pg_advisory_xact_lock(73055, p_id);
+    select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
+  end if;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
 
   if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
