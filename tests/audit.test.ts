@@ -208,6 +208,30 @@ describe('the audit of a write', () => {
     await own.end()
   })
 
+  it('looks up the names of modules by their keys, also with a plan from a time of few modules', async () => {
+    const own = postgres(service.config.DATABASE_URL.url, {
+      max: 1,
+      connection: { plan_cache_mode: 'force_generic_plan' },
+    })
+    const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
+    const remove = (tx: postgres.Sql) =>
+      tx`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
+    await own`analyze modulo`
+    await own`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, ${idModulo})`
+    await remove(own)
+    await own`
+      insert into modulo ("strNombreModulo")
+      select 'UNO DE MUCHOS ' || n from generate_series(1, 500) as n
+    `
+    await own`
+      insert into permisos_perfil ("idPerfil", "idModulo")
+      select ${idPerfil}, id from modulo where "strNombreModulo" like 'UNO DE MUCHOS%'
+    `
+    expect(await countReads(own, 'modulo', remove)).toBeLessThan(1000)
+    await own`delete from modulo where "strNombreModulo" like 'UNO DE MUCHOS%'`
+    await own.end()
+  })
+
   it('has an update of any column of a profile but those that triggers change', async () => {
     const columns = await sql`
       select attname

@@ -115,9 +115,10 @@ as $$
   limit 1
 $$;
 
--- Returns the name of a module, which may just have been deleted.
+-- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL look it
+-- up by its key. Otherwise a plan from a time of few modules would read all of them at each call.
 create function modulo_name(p_id integer) returns text
-language plpgsql stable
+language plpgsql stable set enable_seqscan = off
 as $$
 declare
   v_nombre text;
@@ -176,7 +177,9 @@ begin
   end if;
 
   if tg_op = 'UPDATE' then
-    v_iguales := array(select key from jsonb_each(v_antes) where value = v_despues -> key);
+    v_iguales := array(
+      select key from jsonb_object_keys(v_antes) as key where v_antes -> key = v_despues -> key
+    );
     v_antes := v_antes - v_iguales;
     v_despues := v_despues - v_iguales;
   end if;
@@ -221,10 +224,11 @@ begin
     select
       "idPerfil",
       count(*) as n,
-      jsonb_build_object('permisos', array_agg(fila order by "idModulo")) as permisos
-    from (
-      select filas.*, modulo_name("idModulo") as "nombreModulo" from filas
-    ) as fila
+      jsonb_build_object('permisos', array_agg(
+        to_jsonb(filas) || jsonb_build_object('nombreModulo', modulo_name("idModulo"))
+        order by "idModulo"
+      )) as permisos
+    from filas
     group by "idPerfil"
     order by "idPerfil"
   ) as cambio;
