@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
@@ -89,9 +89,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     bytesByUser.set(user, bytesOfUser)
   }
 
-  app.addHook('onSend', (request, _reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
-    answerAfterBody(request.raw, done)
+    answerAfterBody(request.raw, reply, done)
   })
 }
 
@@ -115,8 +115,10 @@ function parseBody(body: Buffer) {
  * connection were closed before that, such a client would see a reset connection instead of the
  * answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
  */
-function answerAfterBody(body: IncomingMessage, done: () => void) {
+function answerAfterBody(body: IncomingMessage, reply: FastifyReply, done: () => void) {
   if (body.complete) return done()
+  // If the service stops meanwhile, it waits until the connection is closed.
+  reply.header('connection', 'close')
   body.resume()
   finished(body, () => done())
 }
