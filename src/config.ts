@@ -10,7 +10,7 @@ export class ConfigError extends Error {}
  * `parse` returns the value for a text, and throws an error if the text is invalid. `preset` is the
  * text if the variable is not set.
  *
- * Nobody sees the message of that error. It is there because `assert` would otherwise read the source
+ * The messages that are passed to `assert` are never shown. Without one, `assert` would read the source
  * to make one, which takes 15 s if the source is TypeScript.
  */
 const VARIABLES = {

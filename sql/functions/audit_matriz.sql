@@ -6,8 +6,8 @@
 -- `ids`, because every record has a new id: the ids of all records of the profile, in the order of
 -- `idModulo`.
 --
--- Because the statement reads the table, PostgreSQL plans it anew when the table gets a column. With
--- a plan from before, the row would not have the column.
+-- Because the statement reads the table, PostgreSQL plans it anew when the table gets a column. So the
+-- row has a new column at once.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

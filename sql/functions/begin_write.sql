@@ -54,9 +54,9 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- Three statements lock the profiles by ascending id. The first one locks those of `p_perfiles` up
-  -- to the caller's own, the second one the caller's own, and the third one the rest. Most writes
-  -- have no profile for the first one, and the condition skips it.
+  -- Three statements lock the profiles by ascending id: those of `p_perfiles` up to the caller's own,
+  -- the caller's own, and the rest. Most writes have none of the first kind, and the condition saves
+  -- that statement.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil

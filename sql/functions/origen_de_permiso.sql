@@ -6,7 +6,7 @@
 -- name. The rows are:
 -- - for each profile by which the user has held the permission, the row by which that profile got
 --   it: a change of its records, of its administrator flag, or of the module's name;
--- - the row by which the user got that profile, if the profile held the permission already.
+-- - if the profile already held the permission when the user got the profile: the row of that, too.
 --
 -- Applies the rows of the user, of the user's profiles and of the modules that have borne the name,
 -- in the order of their ids. Rows that delete_auditoria has removed are missing.

@@ -242,8 +242,8 @@ language plpgsql security definer set search_path from current
 as $$
 declare
   v_nombre jsonb := jsonb_build_object('nombreModulo', modulo_name(old."idModulo"));
-  -- to_jsonb(old) has every column. PostgreSQL would keep a plan for `old.*` with the columns that the
-  -- table had at first.
+  -- to_jsonb(old) has every column. The plan of `old.*` would keep the columns that the table had when
+  -- the connection first used it.
   v_antes jsonb := jsonb_build_object('permisos', array[to_jsonb(old) || v_nombre]);
   v_despues jsonb;
 begin
@@ -292,7 +292,8 @@ end
 $$;
 
 -- trigger_delete_permisos deletes all permission records before a `truncate`, because a deletion has a
--- trigger with which the records can be recorded.
+-- trigger with which the records can be recorded. The trigger permisos_truncated of 0004 remains: it
+-- makes a `truncate` fail that does not see all records.
 create function trigger_delete_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
@@ -336,9 +337,9 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
--- Only their owner may execute these functions. They have the rights of the owner, and any other user
--- of the database could make them call that user's own functions: by a temporary table with a trigger
--- and with columns of a type of that user, or by types that hide those of the first call.
+-- Only their owner may execute these functions, with whose rights they run. Another user of the database
+-- could attach one to a temporary table with columns of types whose functions are that user's own, which
+-- would then run with these rights, too.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   record_permisos(integer, bigint, jsonb, jsonb),
@@ -370,8 +371,8 @@ create trigger protect_auditoria before update or delete or truncate on auditori
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
 -- A write of the service that adds a user, or changes a name or an email, acquires
--- lock_nombres_de_usuario, and reports a taken email before a taken name. A write without
--- `llavero.actor` is not the service's: it may lock rows in another order, and could deadlock.
+-- lock_nombres_de_usuario, and reports a taken email before a taken name. Other writes, which have no
+-- `llavero.actor`, skip this: they may hold locks already, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.

@@ -14,7 +14,8 @@ declare
   v_data jsonb;
 begin
   v_perfiles := begin_write_permiso(p_id, p_permiso, p_actor);
-  -- If the record has another profile now, it has been added since, and counts as unknown.
+  -- A record of any other profile was added after begin_write_permiso had looked for it, and counts as
+  -- unknown.
   update permisos_perfil
   set
     "idPerfil" = (p_permiso ->> 'idPerfil')::integer,

@@ -77,8 +77,8 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For the caller's own record no permission is needed, and at first none is looked up, which takes
-    // less time. The profile in the token may no longer be the user's.
+    // If the path has the id in the token, the first look-up leaves out the permission, which takes
+    // less time. The user may have another profile since the token was issued: then it does not suffice.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

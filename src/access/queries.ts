@@ -26,8 +26,8 @@ const PERMITIDO = part`
  *
  * The statement contains the tables of the permissions only if one of the look-ups has a permission.
  * They take a fifth of its time even if PostgreSQL reads none of their rows. It calls require_primary
- * only on a standby, because the call takes time as well. Each look-up has a row, so that this
- * condition is checked.
+ * only on a standby, because the call takes time as well. The left join gives each look-up a row even
+ * if there is no session. Otherwise PostgreSQL would not evaluate that condition.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR

@@ -20,7 +20,7 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
   const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // Ids begin with 1. So (to, 0) is before all rows of the moment `to`, which are not in the page.
+  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`.
   const end =
     antes === undefined
       ? part`${to}, 0`

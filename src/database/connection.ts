@@ -21,8 +21,8 @@ type DriverOptions = Options<Record<string, PostgresType>> & {
 }
 
 /**
- * What is used of a query of postgres.js 3.4.9, beyond its types. The driver calls `handler` when
- * the query is awaited for the first time. `state` is null until the query is sent.
+ * The members of a query of postgres.js 3.4.9 that the pool uses and that its types lack. The driver
+ * calls `handler` when the query is awaited for the first time. `state` is null until the query is sent.
  */
 export interface Query extends PendingQuery<Row[]> {
   handler(query: Query): void

@@ -16,8 +16,8 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * A host that refuses a new connection this soon after it has answered a statement, in milliseconds,
- * is full and not down.
+ * If a host has answered a statement less than this many milliseconds ago, and now refuses a new
+ * connection, it has too many connections and is not down.
  */
 const FULL_WITHIN = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -78,7 +78,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   let lastFailure: Error | undefined
   /** When a statement was last answered, in milliseconds since the process has started. */
   let answeredAt = -Infinity
-  /** The host that serves. Undefined while the database is lost. */
+  /** The host that has answered last, for the log. Undefined while the database is lost. */
   let serving = hosts[0]
   let isEnded = false
 

@@ -43,8 +43,8 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * cached map of the version in the session, and reads the map if there is none.
  *
  * Every client loads this map after every login and every restored session, so the body of each
- * answer is cached. The version is stored in the profile's row, and triggers change it at
- * every write to the map. The statement that authorises the request reads the version too, so no
+ * answer is cached. The version is stored in the profile's row, and every write to the map changes
+ * it. The statement that authorises the request reads the version too, so no
  * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
  * reading the rows for each request.
  *
@@ -65,8 +65,8 @@ export function cacheMapas(sql: Sql) {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
     // The map was written after the session had been looked up. The cache must not keep the new map
-    // under the old version, which may be the present one again after a failover to a standby that was
-    // behind.
+    // under the old version. After a failover to a standby that was behind, the old version would be
+    // valid again.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

@@ -8,9 +8,9 @@ import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './sche
  * Finds one page of all permission records, by ascending id, with the names of their profiles and
  * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
  *
- * The number of records is the sum of the counters in the profiles' rows, which triggers keep right
- * (sql/migrations/0004_versiones.sql). PostgreSQL reads the ids from the index of the primary key,
- * from its start to the end of the page. Only the records of the page are joined.
+ * The number of records is the sum of the counters in the profiles' rows, which every write keeps
+ * right. PostgreSQL reads the ids from the index of the primary key, from its start to the end of the
+ * page. Only the records of the page are joined.
  */
 export async function listPermisos(sql: Sql, page = 1) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`

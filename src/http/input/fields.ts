@@ -39,7 +39,7 @@ interface FieldOptions<T> extends SchemaOptions {
 /**
  * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by
  * `constraints`, in their order. The JSON Schema is for the OpenAPI document only. The document does
- * not contain `read`, because JSON has no functions.
+ * not contain the function `read` of the schema, because JSON has no functions.
  */
 export function field<T>(
   constraints: readonly Constraint[],
