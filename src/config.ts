@@ -10,8 +10,8 @@ export class ConfigError extends Error {}
  * `parse` returns the value for a text, and throws an error if the text is invalid. `preset` is the
  * text if the variable is not set.
  *
- * The messages that are passed to `assert` are never shown. Without one, `assert` would read the source
- * to make one, which takes 15 s if the source is TypeScript.
+ * The messages that are passed to `assert` are never shown. Without one, `assert` would read the
+ * source to make one, which takes 15 s if the source is TypeScript.
  */
 const VARIABLES = {
   DATABASE_URL: {

@@ -115,8 +115,8 @@ as $$
   limit 1
 $$;
 
--- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL look it
--- up by its key. Otherwise a plan from a time of few modules would read all of them at each call.
+-- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL look
+-- it up by its key. Otherwise a plan from a time of few modules would read all of them at each call.
 create function modulo_name(p_id integer) returns text
 language plpgsql stable set enable_seqscan = off
 as $$
@@ -337,9 +337,9 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
--- Only their owner may execute these functions, with whose rights they run. Another user of the database
--- could attach one to a temporary table with columns of types whose functions are that user's own, which
--- would then run with these rights, too.
+-- Only their owner may execute these functions, with whose rights they run. Another user of the
+-- database could attach one to a temporary table with columns of types whose functions are that user's
+-- own, which would then run with these rights, too.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   record_permisos(integer, bigint, jsonb, jsonb),

@@ -78,7 +78,7 @@ export function guardRoutes(
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // If the path has the id in the token, the first look-up leaves out the permission, which takes
-    // less time. The user may have another profile since the token was issued: then it does not suffice.
+    // less time. It does not suffice if the user has got another profile since the token was issued.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

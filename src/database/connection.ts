@@ -22,7 +22,8 @@ type DriverOptions = Options<Record<string, PostgresType>> & {
 
 /**
  * The members of a query of postgres.js 3.4.9 that the pool uses and that its types lack. The driver
- * calls `handler` when the query is awaited for the first time. `state` is null until the query is sent.
+ * calls `handler` when the query is awaited for the first time. `state` is null until the query is
+ * sent.
  */
 export interface Query extends PendingQuery<Row[]> {
   handler(query: Query): void

@@ -11,7 +11,7 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** This many bytes of each body are not counted. The body of a login has no more, so none is refused. */
+/** This many bytes of each body are not counted. A login's body has no more, so none is refused. */
 const UNCOUNTED = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
