@@ -18,7 +18,7 @@ import { refuseConnection, refuseOddRequests, UNREADABLE_PATH } from './http/ans
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
-import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
+import { answerAfterBodies, BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
 import { limitPipelining } from './http/limits/pipelining.js'
 import { addHealth } from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
@@ -101,7 +101,6 @@ export async function buildApp(config: Config, logStream?: LogStream) {
     await Promise.all([pool.end(), passwords.close()])
   })
 
-  keepIdleConnections(app)
   validateRequests(app)
   answerFailures(app)
   logRequests(app)
@@ -121,6 +120,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       },
     ])
   }
+  answerAfterBodies(app)
+  keepIdleConnections(app)
   const verifyToken = await addTokens(app, config)
   await addHeaders(app, config.CORS_ORIGIN)
   refuseOddRequests(app)

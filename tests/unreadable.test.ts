@@ -137,6 +137,16 @@ describe('bytes that are not a valid HTTP request', () => {
     expect(others).toEqual([])
   })
 
+  it.each(['/nada', '/health/live', '/docs', '/api/modulo'])(
+    'are answered in place of the request to %s in whose body they are',
+    async (path) => {
+      const ready = `GET /health/ready HTTP/1.1\r\n${HOST}\r\n`
+      const request = `GET ${path} HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
+      const answers = await send(`${ready}${request}zz\r\n`)
+      expect(answers).toMatchObject([{ status: 200 }, { status: 400, body: failure(400) }])
+    },
+  )
+
   it('get their answer even when the client reads only after it has sent everything', async () => {
     const client = open(`${GET}X: ${'x'.repeat(20_000)}`)
     for (let piece = 0; piece < 5; piece++) {

@@ -170,23 +170,27 @@ describe('a signal', () => {
 
   it('makes the service close a connection after an answer or a body that takes longer than idle ones are kept', async () => {
     const { child, ended, address } = await start()
-    const [busy, slow] = [await open(address), await open(address)]
+    const [busy, refused, unknown] = [await open(address), await open(address), await open(address)]
     captcha.isHanging = true
     busy.socket.write(LOGIN)
-    slow.socket.write('POST /api/perfil HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{')
+    refused.socket.write('POST /api/perfil HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{')
+    unknown.socket.write('POST /nada HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{')
     await expect.poll(() => captcha.waiting.length).toBe(1)
     child.kill('SIGTERM')
     await sleep(3000)
     captcha.isHanging = false
     captcha.waiting.pop()?.end('{"success":true}')
-    slow.socket.write('}')
-    await expect.poll(() => [...busy.answers(), ...slow.answers()].length).toBe(2)
+    refused.socket.write('}')
+    unknown.socket.write('}')
+    const answers = () => [busy, refused, unknown].flatMap((client) => client.answers())
+    await expect.poll(() => answers().length).toBe(3)
     const since = performance.now()
     expect(await ended).toEqual(DONE)
     expect(performance.now() - since).toBeLessThan(2000)
-    expect([...busy.answers(), ...slow.answers()]).toEqual([
+    expect(answers()).toEqual([
       expect.stringMatching(/^HTTP.1.1 200 .*\r\nConnection: close\r\n/is),
       expect.stringMatching(/^HTTP.1.1 401 .*\r\nConnection: close\r\n/is),
+      expect.stringMatching(/^HTTP.1.1 404 .*\r\nConnection: close\r\n/is),
     ])
   })
 

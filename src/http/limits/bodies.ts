@@ -1,6 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
 /** The largest body of a route that declares no `bodyLimit` of its own, in bytes. */
@@ -89,9 +88,8 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     bytesByUser.set(user, bytesOfUser)
   }
 
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', async (request) => {
     setBodyBytes(request, 0)
-    answerAfterBody(request.raw, reply, done)
   })
 }
 
@@ -110,15 +108,15 @@ function parseBody(body: Buffer) {
 }
 
 /**
- * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
- * is read and discarded. Many clients read the answer only after they have sent everything. If the
- * connection were closed before that, such a client would see a reset connection instead of the
- * answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
+ * Makes every answer wait until the client has sent its whole body, or has disconnected. The rest of
+ * the body is read and discarded. Many clients read the answer only after they have sent everything.
+ * If the connection were closed before that, such a client would see a reset connection instead of
+ * the answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
  */
-function answerAfterBody(body: IncomingMessage, reply: FastifyReply, done: () => void) {
-  if (body.complete) return done()
-  // If the service stops meanwhile, it waits until the connection is closed.
-  reply.header('connection', 'close')
-  body.resume()
-  finished(body, () => done())
+export function answerAfterBodies(app: FastifyInstance) {
+  app.addHook('onSend', ({ raw: body }, _reply, _payload, done) => {
+    if (body.complete) return done()
+    body.resume()
+    finished(body, () => done())
+  })
 }
