@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
@@ -291,6 +292,20 @@ describe('the audit of a write', () => {
     })
     await expect(forgery).rejects.toMatchObject({ code: '42501' })
     await sql`drop role ${role}`
+  })
+
+  it('has no function that declares types and that everybody may execute', async () => {
+    const file = new URL('../sql/migrations/0008_auditoria.sql', import.meta.url)
+    const created = (await readFile(file, 'utf8')).matchAll(/^create function (\w+)/gm)
+    const names = [...created].map(([, name]) => name as string)
+    const open = await sql`
+      select proname
+      from pg_proc
+      where proname = any(${names})
+        and prosrc ~ '^\\s*declare'
+        and has_function_privilege('public', oid, 'execute')
+    `
+    expect(open).toEqual([])
   })
 
   it('names the profile that the user has got while the login waited', async () => {

@@ -338,10 +338,12 @@ create trigger audit_truncated before truncate on permisos_perfil
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
 -- Only their owner may execute these functions, with whose rights they run. Another user of the
--- database could attach one to a temporary table with columns of types whose functions are that user's
--- own, which would then run with these rights, too.
+-- database could make them call functions of that user's own with these rights: by a temporary table
+-- with a trigger and with columns of that user's types, or by types that hide those which a function
+-- declares, when a session calls it for the first time.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
+  modulo_name(integer),
   record_permisos(integer, bigint, jsonb, jsonb),
   trigger_audit_record(),
   trigger_audit_permisos(),
