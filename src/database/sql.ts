@@ -1,10 +1,8 @@
 import postgres from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 
-// postgres.js would read an option that is not passed to it from a variable PG… of the environment.
-for (const name of Object.keys(process.env)) {
-  if (name.startsWith('PG')) delete process.env[name]
-}
+// postgres.js would read this variable, and throw if it does not know the value.
+delete process.env.PGTARGETSESSIONATTRS
 
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
