@@ -18,7 +18,7 @@ import { refuseConnection, refuseOddRequests, UNREADABLE_PATH } from './http/ans
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
-import { answerAfterBodies, BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
+import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
 import { limitPipelining } from './http/limits/pipelining.js'
 import { addHealth } from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
@@ -120,7 +120,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
       },
     ])
   }
-  answerAfterBodies(app)
+  const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
+  parseJsonBodies(app, imageLimit)
   keepIdleConnections(app)
   const verifyToken = await addTokens(app, config)
   await addHeaders(app, config.CORS_ORIGIN)
@@ -128,12 +129,10 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   if (config.DOCS === 'true') await serveDocs(app, ABOUT)
   addHealth(app, () => pool`select require_primary()`)
 
-  const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   await app.register(async (api) => {
     await api.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY })
     guardRoutes(api, verifyToken, pool, config)
     reportRefusals(api)
-    parseJsonBodies(api, imageLimit)
     api.register(authRoutes, { prefix: '/api/auth', pool, passwords, config })
     api.register(usuarioRoutes, { prefix: '/api/usuario', passwords, config, imageLimit })
     api.register(perfilRoutes, { prefix: '/api/perfil' })

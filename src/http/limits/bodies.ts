@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
@@ -28,7 +29,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
- * as `null`. Four Failures may be thrown:
+ * as `null`. No answer is sent before its request's body has arrived. Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and may have more than 1,000 values
@@ -88,8 +89,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     bytesByUser.set(user, bytesOfUser)
   }
 
-  app.addHook('onSend', async (request) => {
+  app.addHook('onSend', (request, _reply, _payload, done) => {
     setBodyBytes(request, 0)
+    answerAfterBody(request.raw, done)
   })
 }
 
@@ -108,15 +110,13 @@ function parseBody(body: Buffer) {
 }
 
 /**
- * Makes every answer wait until the client has sent its whole body, or has disconnected. The rest of
- * the body is read and discarded. Many clients read the answer only after they have sent everything.
- * If the connection were closed before that, such a client would see a reset connection instead of
- * the answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
+ * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
+ * is read and discarded. Many clients read the answer only after they have sent everything. If the
+ * connection were closed before that, such a client would see a reset connection instead of the
+ * answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
  */
-export function answerAfterBodies(app: FastifyInstance) {
-  app.addHook('onSend', ({ raw: body }, _reply, _payload, done) => {
-    if (body.complete) return done()
-    body.resume()
-    finished(body, () => done())
-  })
+function answerAfterBody(body: IncomingMessage, done: () => void) {
+  if (body.complete) return done()
+  body.resume()
+  finished(body, () => done())
 }
