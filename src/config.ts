@@ -204,8 +204,6 @@ function parseDatabaseUrl(text: string) {
   const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
   assert(TLS_MODE.test(mode), 'no TLS mode')
   searchParams.set('sslmode', mode)
-  // The pool looks for the primary itself.
-  searchParams.delete('target_session_attrs')
   return {
     url: url.href,
     database: decodeURIComponent(pathname.slice(1)),

@@ -88,7 +88,6 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       // At most one statement is in flight on a connection. Otherwise a statement could wait behind
       // one that waits for a lock, while other connections are free.
       max_pipeline: 0,
-      target_session_attrs: 'primary',
       // PgBouncer refuses the settings, and in transaction mode it may not support prepared
       // statements. One variable turns off both.
       ...(config.DATABASE_PREPARE === 'true' && { connection: SETTINGS }),

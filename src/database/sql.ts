@@ -1,9 +1,6 @@
 import postgres from 'postgres'
 import { Failure } from '../http/answers/failures.js'
 
-// postgres.js would read this variable, and throw if it does not know the value.
-delete process.env.PGTARGETSESSIONATTRS
-
 /** How long the answer to a statement may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
 
@@ -27,7 +24,10 @@ export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
  * part without values once: postgres.js makes a whole query of each part, and V8 is slow to free it.
  * Never await a part, because that would send it.
  */
-export const part: (...template: Parameters<Sql>) => Value = postgres()
+export const part: (...template: Parameters<Sql>) => Value = postgres({
+  // Otherwise postgres.js would read PGTARGETSESSIONATTRS, and throw if it does not know the value.
+  target_session_attrs: 'primary',
+})
 
 /** Thrown if there is no answer in time. A statement that was sent may have been executed. */
 export class NoAnswer extends Error {

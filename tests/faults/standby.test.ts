@@ -134,7 +134,7 @@ it('a service that can use no host prints the hosts that it tried, without the p
   const { stderr, ...end } = await ended
   expect(end).toEqual({ code: 1, signal: null })
   expect(stderr).toContain(`ECONNREFUSED 127.0.0.1:${primary.port}`)
-  expect(stderr).toContain(`127.0.0.1:${standby.port} the host is a standby`)
+  expect(stderr).toContain(`127.0.0.1:${standby.port} write CONNECTION_DESTROYED`)
   expect(stderr).not.toContain(password)
 })
 
