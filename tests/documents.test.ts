@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { loadConfig } from '../src/config.js'
-import { ENDPOINT_NAMES } from './endpoints.js'
+import { ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
 import { cells, type Document, readDocuments } from './markdown.js'
 import { SECRETS } from './service.js'
 
@@ -75,9 +75,23 @@ it('README links to every other document', () => {
   expect(others.filter((name) => !linked.includes(name))).toEqual([])
 })
 
-it('README has one row for each endpoint of the API', () => {
-  const rows = rowsOf(find('README.md')).filter((row) => row.includes(' /api/'))
-  expect(rows.toSorted()).toEqual(ENDPOINT_NAMES.toSorted())
+/** Returns what an endpoint needs, in the words of README. */
+function needsOf(name: EndpointName) {
+  const { needs, isOpenToOwner } = endpoint(name)
+  if (needs === 'session') return 'a session'
+  if (needs === 'administrador') return 'an administrator profile'
+  const permission = needs.replace(/ (.+)/, ' `$1`')
+  if (!isOpenToOwner) return permission
+  return `${permission}; one's own ${name.includes('/usuario/') ? 'user' : 'profile'} needs only a session`
+}
+
+it('README has one row for each endpoint of the API, with what it needs', () => {
+  const rows = find('README.md')
+    .lines.map(cells)
+    .filter(([name]) => name?.includes(' /api/'))
+  const found = rows.map(([name, , needs]) => `${name} ${needs}`)
+  const expected = ENDPOINT_NAMES.map((name) => `\`${name}\` ${needsOf(name)}`)
+  expect(found.toSorted()).toEqual(expected.toSorted())
 })
 
 it('no cell of a table has more than 160 characters', () => {

@@ -22,6 +22,9 @@ const ADMIN = {
 /** The character that is printed between the outputs of two fences. */
 const SEPARATOR = '\x1e'
 
+const hasJq = installed('jq') !== undefined
+const skipNote = hasJq ? '' : ' (skipped: jq is not installed)'
+
 /** JavaScript that resolves relative URLs like a page that the service itself has served. */
 const PAGE = `
 const { fetch: send } = globalThis
@@ -177,8 +180,8 @@ it('the statements of docs/operating.md find the answers to its questions in the
   ])
 })
 
-it.skipIf(!installed('jq'))(
-  'the commands of docs/operating.md find the refused requests in the log',
+it.skipIf(!hasJq)(
+  `the commands of docs/operating.md find the refused requests in the log${skipNote}`,
   async () => {
     const { service } = await startSample()
     const carlos = await sendAuditedRequests(service)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { freePort } from '../../src/dev/postgres.js'
 import { ADMIN_ENV, cloneDatabase } from '../app.js'
-import { COMPILED, type Environment, killAll, start } from '../service.js'
+import { type Environment, killAll, start } from '../service.js'
 import { login, send } from './client.js'
 import { installed, run } from './program.js'
 
@@ -171,7 +171,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     sql = postgres(database, { max: 1, onnotice: () => {} })
     env = { ...ADMIN_ENV, DATABASE_URL: database, CAPTCHA_VERIFY_URL: captcha.url }
     ports.push(await freePort(), await freePort())
-    const starts = ports.map((port) => start({ ...env, PORT: `${port}` }, COMPILED))
+    const starts = ports.map((port) => start({ ...env, PORT: `${port}` }))
     replicas.push(...(await Promise.all(starts)))
     await sql`insert into perfil ("strNombrePerfil") values ('Segundo'), ('Tercero')`
     const running = await startProxy(proxy, ports)
@@ -189,7 +189,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     const old = replicas[index] as Replica
     old.child.kill('SIGTERM')
     expect(await old.ended).toEqual({ code: 0, signal: null, stderr: '' })
-    const fresh = await start({ ...env, PORT: `${ports[index]}` }, COMPILED)
+    const fresh = await start({ ...env, PORT: `${ports[index]}` })
     replicas[index] = fresh
     await expect.poll(() => fresh.readLog().includes('/api/'), { timeout: 15_000 }).toBe(true)
   }
@@ -203,9 +203,8 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     const { answered, modulos, failures } = await load.stop()
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(100)
-    // This shows that the proxy repeats no write. If it had repeated a creation, the client would
-    // have got the failure of the repetition, and more modules would be stored than were answered
-    // with a success.
+    // If the proxy had repeated a creation, the client would have got the failure of the
+    // repetition, and more modules would be stored than were answered with a success.
     const [row] = await sql`select count(*)::int from modulo where "strNombreModulo" like 'M %'`
     expect(row).toEqual({ count: modulos })
   })
