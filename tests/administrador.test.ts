@@ -154,15 +154,6 @@ describe('the administrator of ADMIN_*', () => {
     expect(usuarios).toHaveLength(1)
   })
 
-  it('is made active again when no administrator is active', async () => {
-    await ensure()
-    await sql`update usuario set "idEstadoUsuario" = false`
-    await ensure({ strPwd: 'clave-nueva' })
-    const { perfiles, usuarios } = await contents()
-    expect(perfiles).toHaveLength(1)
-    expect(usuarios).toMatchObject([{ strNombreUsuario: 'raiz', idEstadoUsuario: true }])
-  })
-
   it.each([
     [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
     // The user `sola` would keep her own email, so ADMIN_EMAIL would not be stored. It is refused

@@ -75,10 +75,6 @@ it('counts the waiting password hashes', async () => {
   expect((await read()).get('llavero_password_hashes_waiting')).toBe('0')
 })
 
-it('counts dropped log lines, of which a test has none', async () => {
-  expect((await read()).get('llavero_log_lines_dropped_total')).toBe('0')
-})
-
 it('measures requests in seconds', async () => {
   await call('POST', '/api/usuario', usuario('medida'))
   const metrics = await read()

@@ -146,21 +146,6 @@ it.concurrent('lets statements wait while all connections are busy, and counts r
   await expect.poll(sessions).toHaveLength(2)
 })
 
-it.concurrent('gives the statements of one user at most half of its connections', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const { open } = await setUp(onTestFinished)
-  const sql = open(4)
-  const one = sql.forUser(1)
-  const slow = [1, 2, 3, 4].map(() => one`select pg_sleep(1)`.then(() => {}))
-  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 2, waiting: 0 })
-  expect(await sql.forUser(2)`select 1 as n`).toEqual([{ n: 1 }])
-  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
-  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 2, waiting: 0 })
-  await Promise.all(slow)
-})
-
 it.concurrent('lets the users take turns', async ({ expect, onTestFinished }) => {
   const { open } = await setUp(onTestFinished)
   const sql = open()
@@ -171,21 +156,6 @@ it.concurrent('lets the users take turns', async ({ expect, onTestFinished }) =>
   }
   await Promise.all([1, 1, 1, 1, 2, 2, 3].map(ask))
   expect(finished).toEqual([1, 2, 3, 1, 2, 1, 1])
-})
-
-it.concurrent('rejects a statement with the Failure `busy` when 64 of its user wait', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const { open } = await setUp(onTestFinished)
-  const sql = open()
-  const one = sql.forUser(1)
-  const slow = one`select pg_sleep(0.5)`.then(() => {})
-  await expect.poll(sql.usage, { interval: 5 }).toEqual({ running: 1, waiting: 0 })
-  const waiting = Array.from({ length: 64 }, () => one`select 1`.then(() => {}))
-  await expect(one`select 1`).rejects.toMatchObject({ code: 'busy' })
-  await Promise.all([slow, ...waiting])
-  expect(await one`select 1 as n`).toEqual([{ n: 1 }])
 })
 
 it.concurrent('resolves no write that was lost while its connections were being reset', async ({

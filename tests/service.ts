@@ -7,10 +7,8 @@ import { fileURLToPath } from 'node:url'
 export type Environment = Record<string, string>
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** The arguments with which Node runs the source of the service. */
-const SOURCE = ['--import', 'tsx', 'src/server.ts']
 /** The arguments with which Node runs the compiled service. */
-export const COMPILED = ['dist/server.js']
+const COMPILED = ['dist/server.js']
 
 /** The variables without a default, except DATABASE_URL. */
 export const SECRETS = {
@@ -30,8 +28,11 @@ export async function killAll() {
   }
 }
 
-/** Starts the service as a process whose environment has only `env` and PATH. */
-export function launch(env: Environment, program = SOURCE) {
+/**
+ * Starts the compiled service, or another program, as a process whose environment has only `env` and
+ * PATH.
+ */
+export function launch(env: Environment, program = COMPILED) {
   const child = spawn(process.execPath, program, {
     cwd: ROOT,
     env: { PATH: process.env.PATH, ...env },
@@ -59,10 +60,10 @@ export function launch(env: Environment, program = SOURCE) {
 }
 
 /**
- * Starts the service with SECRETS and `env` on a free port, and resolves once it listens on
- * `address`. Throws when the process ends before that.
+ * Starts the compiled service, or another program, with SECRETS and `env` on a free port, and
+ * resolves once it listens on `address`. Throws when the process ends before that.
  */
-export async function start(env: Environment, program = SOURCE) {
+export async function start(env: Environment, program?: string[]) {
   const { ended, ...launched } = launch(
     { ...SECRETS, HOST: '127.0.0.1', PORT: '0', ...env },
     program,

@@ -24,8 +24,6 @@ export interface Endpoint {
   body?(connection: Connection, turn: number): object
   /** How many different requests a connection sends before it repeats them; one by default. */
   turns?(seconds: number): number
-  /** Environment variables of the service for this row. */
-  env?: Record<string, string>
   /**
    * Whether the first two rules in README.md can refuse this write. Then it is also measured beside
    * a plain way that checks these rules.
@@ -46,12 +44,6 @@ export const READS: Endpoint[] = [
   {
     name: 'map',
     path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
-    target: MAP,
-  },
-  {
-    name: 'map, AUTHORIZATION=client',
-    path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
-    env: { AUTHORIZATION: 'client' },
     target: MAP,
   },
   { name: 'usuario', path: () => '/api/usuario', target: READ },

@@ -9,7 +9,7 @@ import { startDatabaseProxy } from '../database-proxy.js'
 import { addressOf, type EndpointName, endpoint, FLAGS, usuario } from '../endpoints.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
-import { addUsers, loginAs } from './users.js'
+import { addUsers, nombreOf } from './users.js'
 
 const POOL_MAX = 10
 const MAX_CONNECTIONS = 20
@@ -50,7 +50,7 @@ beforeAll(async () => {
   // One after the other: comparing all passwords at once could take longer than the limit of a
   // call.
   tokens = []
-  for (let user = 1; user <= USERS; user += 1) tokens.push(await loginAs(service, user))
+  for (let user = 1; user <= USERS; user += 1) tokens.push(await service.login(nombreOf(user)))
   await sql`
     insert into perfil ("strNombrePerfil") select 'Perfil ' || n from generate_series(2, 40) as n
   `

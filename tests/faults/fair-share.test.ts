@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { send } from './client.js'
 import { type Service, startService } from './service.js'
-import { addUsers, loginAs, nombreOf } from './users.js'
+import { addUsers, nombreOf } from './users.js'
 
 const USERS = 20_000
 const SECONDS = 8
@@ -25,8 +25,8 @@ beforeAll(async () => {
   service = await startService({ DATABASE_URL: url })
   await addUsers(database, USERS)
   await database`vacuum analyze usuario`
-  attacker = await loginAs(service, 1)
-  other = await loginAs(service, 2)
+  attacker = await service.login(nombreOf(1))
+  other = await service.login(nombreOf(2))
 })
 afterAll(() => database?.end())
 
@@ -102,7 +102,7 @@ it('answers others while a session without rights asks for its own map over 800 
   await database`
     update usuario set "idPerfil" = ${perfil?.id ?? 0}
     where "strNombreUsuario" = ${nombreOf(4)}`
-  const token = await loginAs(service, 4)
+  const token = await service.login(nombreOf(4))
   const map = `${service.address}/api/permisos/mis-permisos/${perfil?.id}`
   expect(await send('GET', map, { token })).toMatchObject({ status: 200 })
   flood(800, () => send('GET', map, { token }))

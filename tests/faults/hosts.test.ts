@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, NOT_UPDATED, statusFailure } from '../answers.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
 import { serve } from '../cleanup.js'
-import { COMPILED, killAll, start } from '../service.js'
+import { killAll, start } from '../service.js'
 import { CREDENTIALS, login, send } from './client.js'
 import { addUsers, nombreOf } from './users.js'
 
@@ -70,16 +70,13 @@ beforeAll(async () => {
   captcha.behave = answerWith('{"success":true}')
   images = await startHost()
   const url = await cloneDatabase()
-  service = await start(
-    {
-      ...ADMIN_ENV,
-      DATABASE_URL: url,
-      CAPTCHA_VERIFY_URL: captcha.url,
-      CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${encodeURIComponent(images.url)}`,
-      LOGIN_RATE_LIMIT: '0',
-    },
-    COMPILED,
-  )
+  service = await start({
+    ...ADMIN_ENV,
+    DATABASE_URL: url,
+    CAPTCHA_VERIFY_URL: captcha.url,
+    CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${encodeURIComponent(images.url)}`,
+    LOGIN_RATE_LIMIT: '0',
+  })
   token = await login(service.address)
   const sql = postgres(url, { max: 1 })
   await addUsers(sql, CALLS)

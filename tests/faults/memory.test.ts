@@ -10,7 +10,7 @@ import { ADMIN_ENV, cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET } from '../bench/data.js'
 import { serve } from '../cleanup.js'
 import { during } from '../during.js'
-import { COMPILED, killAll, start } from '../service.js'
+import { killAll, start } from '../service.js'
 import { addUsers } from './users.js'
 
 const CONCURRENT = 50
@@ -43,7 +43,7 @@ beforeAll(async () => {
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
     ...ADMIN_ENV,
   }
-  service = await start(env, COMPILED)
+  service = await start(env)
   pid = service.child.pid ?? 0
   const sql = postgres(url, { max: 1 })
   await addUsers(sql, CONCURRENT)

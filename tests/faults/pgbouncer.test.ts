@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
+import { READY } from '../answers.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
-import { COMPILED, killAll, launch, SECRETS, start } from '../service.js'
+import { killAll, launch, SECRETS, start } from '../service.js'
 import { login, send } from './client.js'
 import { startPgBouncer, through } from './pgbouncer.js'
 import { installed } from './program.js'
@@ -83,11 +84,11 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNot
       CAPTCHA_VERIFY_URL: captcha.url,
       LOGIN_RATE_LIMIT: '0',
     }
-    const replicas = await Promise.all(Array.from({ length: 3 }, () => start(env, COMPILED)))
+    const replicas = await Promise.all(Array.from({ length: 3 }, () => start(env)))
     const ready = await Promise.all(
       replicas.map(({ address }) => send('GET', `${address}/health/ready`)),
     )
-    expect(ready).toEqual(Array(3).fill({ status: 200, body: { status: 'ok' } }))
+    expect(ready).toEqual(Array(3).fill(READY))
     const tokens = await Promise.all(replicas.map(({ address }) => login(address)))
     expect(tokens).toEqual(Array(3).fill(expect.stringMatching(/^ey/)))
     expect(await sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
@@ -103,11 +104,11 @@ describe.skipIf(isMissing)(`behind a PgBouncer with session pooling${skipNote}`,
     const pooler = await startPgBouncer(inject('serverUrl'), 20, 'session')
     const env = { ...SECRETS, ...ADMIN_ENV, PORT: '0', DATABASE_URL: through(pooler, database) }
 
-    const { stderr } = await launch(env, COMPILED).ended
+    const { stderr } = await launch(env).ended
     expect(stderr).toContain('unsupported startup parameter')
 
-    const { address } = await start({ ...env, DATABASE_PREPARE: 'false' }, COMPILED)
+    const { address } = await start({ ...env, DATABASE_PREPARE: 'false' })
     const ready = await send('GET', `${address}/health/ready`)
-    expect(ready).toEqual({ status: 200, body: { status: 'ok' } })
+    expect(ready).toEqual(READY)
   })
 })

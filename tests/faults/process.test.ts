@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATION_LOCK } from '../../src/database/migrations.js'
+import { READY } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
 import { closeAtEnd } from '../cleanup.js'
-import { COMPILED, killAll, launch, SECRETS } from '../service.js'
+import { killAll, launch, SECRETS } from '../service.js'
 import { startService } from './service.js'
 
 const CREDENTIALS = JSON.stringify({ ...ADMIN, captchaToken: 'humano' })
@@ -58,7 +59,7 @@ describe('a start', () => {
   ])(
     'with %s ends with code 1 and says why, but no secret',
     async (_, env, message, logged = []) => {
-      const { ended, lines } = launch(env, COMPILED)
+      const { ended, lines } = launch(env)
       const { stderr, ...end } = await ended
       const log = lines().map(({ msg }) => msg)
       expect({ ...end, log }).toEqual({ code: 1, signal: null, log: logged })
@@ -72,7 +73,7 @@ describe('a start', () => {
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
     const ready = await Promise.all(started.map(({ call }) => call('GET', '/health/ready')))
-    expect(ready).toEqual(Array(5).fill({ status: 200, body: { status: 'ok' } }))
+    expect(ready).toEqual(Array(5).fill(READY))
 
     const rows = await sql`
       select "strNombreUsuario" as nombre, "bitAdministrador" as flag, (
@@ -248,7 +249,7 @@ describe('a signal', () => {
     const { url, sql } = await useDatabase()
     // While the test holds this lock, the process waits before its migrations.
     await sql`select pg_advisory_lock(${MIGRATION_LOCK})`
-    const { child, ended, lines } = launch({ ...SECRETS, DATABASE_URL: url, PORT: '0' }, COMPILED)
+    const { child, ended, lines } = launch({ ...SECRETS, DATABASE_URL: url, PORT: '0' })
     const messages = () => lines().map(({ msg }) => msg)
     await expect.poll(messages).toEqual(['the service starts'])
     child.kill('SIGTERM')

@@ -4,7 +4,7 @@ import { startCaptcha } from '../../src/dev/captcha.js'
 import type { Answer } from '../answers.js'
 import { ADMIN, ADMIN_ENV } from '../app.js'
 import { residentMb } from '../bench/measure.js'
-import { COMPILED, type Environment, killAll, start } from '../service.js'
+import { type Environment, killAll, start } from '../service.js'
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
@@ -15,7 +15,7 @@ afterAll(async () => {
 })
 
 /** Starts the compiled service, or another build, as a process with the administrator ADMIN. */
-export async function startService(env: Environment, program = COMPILED) {
+export async function startService(env: Environment, program?: string[]) {
   const process = await start(
     {
       CAPTCHA_VERIFY_URL: captcha.url,
@@ -46,9 +46,12 @@ export async function startService(env: Environment, program = COMPILED) {
         return { status: 0, body: undefined }
       }
     },
-    /** Logs the administrator in; returns the token, which every other replica accepts as well. */
-    async login(): Promise<string> {
-      const credentials = { ...ADMIN, captchaToken: 'humano' }
+    /**
+     * Logs the administrator in, or another user with the same password; returns the token, which
+     * every other replica accepts as well.
+     */
+    async login(strNombreUsuario = ADMIN.strNombreUsuario): Promise<string> {
+      const credentials = { ...ADMIN, strNombreUsuario, captchaToken: 'humano' }
       const { status, body } = await this.call('POST', '/api/auth/login', credentials)
       if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
       return body.token

@@ -4,7 +4,8 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { COMPILED, launch, SECRETS } from '../service.js'
+import { READY } from '../answers.js'
+import { launch, SECRETS } from '../service.js'
 import { connectTo, type Database, newFolder, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
@@ -117,20 +118,14 @@ describe.each<[string, (primary: Database) => unknown]>([
 
   it('does not keep another service from starting', async () => {
     const other = await startService({ DATABASE_URL: addressOf(pair.primary, pair.standby) })
-    expect(await other.call('GET', '/health/ready')).toEqual({
-      status: 200,
-      body: { status: 'ok' },
-    })
+    expect(await other.call('GET', '/health/ready')).toEqual(READY)
   })
 })
 
 it('a service that can use no host prints the hosts that it tried, without the password', async () => {
   const { primary, standby, password } = await startPair()
   await primary.kill()
-  const { ended } = launch(
-    { ...SECRETS, PORT: '0', DATABASE_URL: addressOf(primary, standby) },
-    COMPILED,
-  )
+  const { ended } = launch({ ...SECRETS, PORT: '0', DATABASE_URL: addressOf(primary, standby) })
   const { stderr, ...end } = await ended
   expect(end).toEqual({ code: 1, signal: null })
   expect(stderr).toContain(`ECONNREFUSED 127.0.0.1:${primary.port}`)

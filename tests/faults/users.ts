@@ -1,6 +1,4 @@
 import type postgres from 'postgres'
-import { ADMIN } from '../app.js'
-import type { Service } from './service.js'
 
 const NAME = 'usuario'
 
@@ -17,12 +15,4 @@ export async function addUsers(sql: postgres.Sql, count: number) {
     cross join concat(${NAME}::text, numero) as nombre
     where id = 1
   `
-}
-
-/** Logs a user of addUsers in and returns the token. */
-export async function loginAs(service: Service, number: number): Promise<string> {
-  const credentials = { ...ADMIN, strNombreUsuario: nombreOf(number), captchaToken: 'humano' }
-  const { status, body } = await service.call('POST', '/api/auth/login', credentials)
-  if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
-  return body.token
 }
