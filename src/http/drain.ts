@@ -27,7 +27,8 @@ const stopAccepting = net.Server.prototype.close
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
  * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections
- * that are still idle, and waits for the requests in flight, whose answers then close theirs.
+ * that are still idle, and waits for the requests in flight, whose answers then close theirs. Node
+ * counts a connection as idle although its client has not yet fetched the whole answer.
  */
 export function keepIdleConnections(app: FastifyInstance) {
   let isGraceOver = false

@@ -29,7 +29,8 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
- * as `null`. No answer is sent before its request's body has arrived. Four Failures may be thrown:
+ * as `null`. No answer but a refusal of unreadable bytes (answers/unreadable.ts) is sent before its
+ * request's body has arrived. Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and may have more than 1,000 values
@@ -113,7 +114,7 @@ function parseBody(body: Buffer) {
  * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
  * is read and discarded. Many clients read the answer only after they have sent everything. If the
  * connection were closed before that, such a client would see a reset connection instead of the
- * answer. A client that sends for longer than `requestTimeout` is disconnected by Node.
+ * answer. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
