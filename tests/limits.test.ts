@@ -1,4 +1,5 @@
 import dns from 'node:dns'
+import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -35,6 +36,12 @@ it('gives a request and an idle connection the time that docs/operating.md names
     requestTimeout: 120_000,
     keepAliveTimeout: 72_000,
   })
+})
+
+it('gives up a request before Caddy would answer it with an empty 200', async () => {
+  const caddyfile = await readFile('deploy/Caddyfile', 'utf8')
+  const [, seconds] = /read_body (\d+)s/.exec(caddyfile) ?? []
+  expect(Number(seconds) * 1000).toBeGreaterThan(app.server.requestTimeout)
 })
 
 it('has one server, also if `localhost` has an address of IPv6 as well', async () => {
