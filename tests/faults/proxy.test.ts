@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -216,6 +218,21 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
       // This is the proxy's own answer, because the service's would be JSON.
       expect(status).toBe(404)
       expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
+    },
+  )
+
+  it.skipIf(isMissing)(
+    `a client that sends malformed bodies makes no replica count as failed${skipNote}`,
+    async () => {
+      const { hostname, port } = new URL(url)
+      const head = `POST /api/auth/login HTTP/1.1\r\nHost: ${hostname}:${port}\r\n`
+      for (let request = 0; request < 20; request += 1) {
+        const client = connect(Number(port), hostname)
+        client.write(`${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`)
+        client.write('5\r\nabcde\r\nzz\r\n')
+        // With a 503, the proxy would say that it has no replica left.
+        expect(await text(client)).not.toMatch(/^HTTP\/1.1 503 /)
+      }
     },
   )
 
