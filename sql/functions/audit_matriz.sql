@@ -6,8 +6,8 @@
 -- `ids`, because every record has a new id: the ids of all records of the profile, in the order of
 -- `idModulo`.
 --
--- Because the statement reads the table, PostgreSQL plans it anew when the table gets a column. So the
--- row has a new column at once.
+-- When the table gets a column, PostgreSQL plans the statement anew, because it reads the table. So
+-- the row has the new column from then on.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

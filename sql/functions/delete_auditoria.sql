@@ -1,5 +1,5 @@
 -- Removes the rows of the audit that are older than `before`, and returns their number. Adds a row
--- about the removal. Nothing in the service calls this function: an operator does.
+-- about the removal. An operator calls this function, and the service never does.
 --
 -- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while
 -- `llavero.retencion` is set.
