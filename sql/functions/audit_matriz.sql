@@ -15,6 +15,7 @@ as $$
 begin
   perform record_permisos(
     p_id_perfil,
+    -- A record that exists before and after adds 0.
     count(despues.id) - count(antes.id),
     jsonb_build_object('permisos', coalesce(
       array_agg(fila_antes order by modulo.id) filter (where antes.id is not null),

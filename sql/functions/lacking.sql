@@ -5,8 +5,8 @@
 --
 -- Acquires no locks. A write has locked both profiles before it calls this function.
 --
--- The statement has an aggregate and not `limit 1`. Above this join, `limit 1` would make PostgreSQL
--- scan the whole table if the table has no statistics.
+-- The first element of an aggregate stands for `limit 1`, which would make PostgreSQL scan the whole
+-- table if the table has no statistics.
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
 language plpgsql stable strict
 as $$

@@ -80,8 +80,8 @@ begin
         );
     end case;
 
-    -- Find the profiles that hold the permission now. A new one gets this row, and one that has held
-    -- it before keeps the row that it has.
+    -- Find the profiles that hold the permission after this row. One that did not hold it before got it
+    -- by this row. One that did keeps the row by which it got it.
     select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
     into v_origen
     from unnest(v_perfiles) as id

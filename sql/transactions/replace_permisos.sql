@@ -36,6 +36,7 @@ begin
   perform refuse_granting(p_permisos, v_write.limite);
 
   select "versionPermisos" into v_version from perfil where id = v_write.perfiles[1];
+  -- Without `p_if_match` this condition is not true.
   if p_if_match <> '*' and coalesce(strpos(p_if_match, '"' || v_version || '"'), 0) = 0 then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;

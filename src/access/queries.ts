@@ -25,9 +25,10 @@ const PERMITIDO = part`
  * does so even if the tables have no statistics.
  *
  * The statement contains the tables of the permissions only if one of the look-ups has a permission.
- * They take a fifth of its time even if PostgreSQL reads none of their rows. It calls require_primary
- * only on a standby, because the call takes time as well. The left join gives each look-up a row even
- * if there is no session. Otherwise PostgreSQL would not evaluate that condition.
+ * They take a fifth of its time even if PostgreSQL reads none of their rows.
+ *
+ * The condition calls require_primary only on a standby, because the call takes time as well. PostgreSQL
+ * evaluates the condition for each row. The left join gives each look-up one, even without a session.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR

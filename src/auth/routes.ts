@@ -153,7 +153,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       // answer.
       if (!request.ip) throw new Failure('unreadable')
       const attempts = await count(request)
-      // No address is exempt, so `isAllowed` is always false. Asking for it satisfies the types.
+      // `isAllowed` is always false, because no address is exempt. Only TypeScript needs its check.
       if (attempts.isAllowed || !attempts.isExceeded) return
       reply.header('retry-after', attempts.ttlInSeconds)
       throw new Failure('tooMany')

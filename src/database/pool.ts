@@ -165,8 +165,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   function onUnsent(used: Driver, error: Error) {
-    const isFull = performance.now() - answeredAt < FULL_WITHIN
-    if (isFull) return
+    const hasJustAnswered = performance.now() - answeredAt < FULL_WITHIN
+    if (hasJustAnswered) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
     hosts.push(...hosts.splice(0, 1))

@@ -30,8 +30,8 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // It answers an earlier request, or this one if it has not been read to its end. No answer is sent
-  // before that (limits/bodies.ts).
+  // The first response that has not been sent yet. It belongs to an earlier request, or to this one if
+  // this one has not been read to its end, because no answer is sent before that (limits/bodies.ts).
   const response = connection.unanswered?.[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request, so the refusal
