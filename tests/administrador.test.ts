@@ -154,6 +154,23 @@ describe('the administrator of ADMIN_*', () => {
     expect(usuarios).toHaveLength(1)
   })
 
+  it('is set up beside a write in which that user changes the name of another one', async () => {
+    await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
+    await sql`
+      insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      values ('raiz', 1, 'x', 'raiz@ejemplo.com')
+    `
+    let start: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select begin_write('{}', ${sql.json({ id: 1, ver: 0, enforced: false })})`
+      start = ensure()
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+      await tx`select lock_nombres_de_usuario()`
+    })
+    await start
+    expect((await contents()).perfiles).toMatchObject([{}, { bitAdministrador: true }])
+  })
+
   it.each([
     [{ strCorreo: 'otra@EJEMPLO.com' }, 'ADMIN_EMAIL: another user has it'],
     // The user `sola` would keep her own email, so ADMIN_EMAIL would not be stored. It is refused

@@ -416,6 +416,24 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
   expect(statuses?.toSorted()).toEqual([200, 401])
 })
 
+it('ends a session although its user always has a write in progress', async () => {
+  const id = await insertUsuario('insistente', world.debil)
+  const token = await login('insistente', ADMIN.strPwd)
+  const beginWrite = (query: postgres.Sql | postgres.TransactionSql) =>
+    query`select begin_write('{}', ${sql.json({ id, ver: 0, enforced: false })})`
+  let logout: Promise<AnswerWithHeaders> | undefined
+  let later: Promise<unknown> | undefined
+  await holder.begin(async (tx) => {
+    await beginWrite(tx)
+    logout = call('POST', '/api/auth/logout', undefined, { token })
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    later = beginWrite(sql).catch(({ code }) => code)
+    await expect.poll(() => countWaiting(sql)).toBe(2)
+  })
+  expect((await logout)?.status).toBe(200)
+  expect(await later).toBe('LL401')
+})
+
 it('deletes a permission record that another write moves to another profile meanwhile', async () => {
   const { debil, fuerte, ajeno } = world
   await sql`delete from permisos_perfil where "idPerfil" = ${fuerte}`

@@ -21,11 +21,11 @@
 -- - `limite`: the id of the caller's profile. It is null if the caller is an administrator, or if
 --   `enforced` is false: then nothing limits the write.
 --
--- Locks the caller's row in `usuario` with `for share`, so that nobody ends the session or changes
--- the user's profile meanwhile. Then locks the profiles of `p_perfiles` with `for no key update`,
--- and the caller's with `for share`, by ascending id, so that two writes to the same profiles do
--- not deadlock. Foreign-key checks wait for neither kind of lock. The permission is read after
--- that, by a statement of its own.
+-- Acquires share_usuario for the caller and locks the caller's row in `usuario` with `for share`, so
+-- that nobody ends the session or changes the user's profile meanwhile. Then locks the profiles of
+-- `p_perfiles` with `for no key update`, and the caller's with `for share`, by ascending id, so that
+-- two writes to the same profiles do not deadlock. Foreign-key checks wait for neither kind of lock.
+-- The permission is read after that, by a statement of its own.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -44,6 +44,7 @@ declare
   v_propio integer;
   v_perfil record;
 begin
+  perform share_usuario((p_actor ->> 'id')::integer);
   select "strNombreUsuario", "idPerfil" into v_nombre, v_propio
   from usuario
   where id = (p_actor ->> 'id')::integer

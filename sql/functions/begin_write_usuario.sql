@@ -6,10 +6,10 @@
 --
 -- Returns whether the user exists, which is false for a new user.
 --
--- Locks the user's row with `for no key update`, so that nobody gives the user another profile
--- meanwhile. Then locks the caller and the profiles with begin_write. If the caller has the lower
--- id, the caller's row is locked before the user's row. Without this order, two callers who edit
--- each other could deadlock.
+-- Acquires lock_usuario and locks the user's row with `for no key update`, so that nobody gives the
+-- user another profile meanwhile. Then locks the caller and the profiles with begin_write. If the
+-- caller has the lower id, share_usuario comes before lock_usuario. Without this order, two callers who
+-- edit each other could deadlock.
 --
 -- Raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
@@ -26,8 +26,9 @@ declare
   v_exists boolean;
 begin
   if v_id_actor < p_id then
-    perform from usuario where id = v_id_actor for share;
+    perform share_usuario(v_id_actor);
   end if;
+  perform lock_usuario(p_id);
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
   -- Without a limit, refuse_beyond checks nothing. The condition saves the call.

@@ -1,9 +1,8 @@
--- Acquires the advisory lock of a write that adds a user, changes a user's name or email, or sets up
--- an administrator. Meanwhile every other transaction that calls lock_nombres_de_usuario waits. The
+-- Acquires the advisory lock of a write that adds a user or changes a user's name or email. Meanwhile every other transaction that calls lock_nombres_de_usuario waits. The
 -- lock is held until the transaction ends.
 --
 -- Without it, two transactions that exchange the names of two users could deadlock in the unique
--- index, and two replicas could both set up an administrator.
+-- index.
 create or replace function lock_nombres_de_usuario() returns void
 language sql
 as $$

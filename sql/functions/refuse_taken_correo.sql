@@ -1,7 +1,7 @@
 -- Takes the id of a user, which is null for a user who is not known yet, and an email. Raises the
 -- unique violation of `strCorreo` if another user has the email.
 --
--- Acquires no locks. Its callers hold lock_nombres_de_usuario.
+-- Acquires no locks. The trigger prepare_usuario calls it while it holds lock_nombres_de_usuario.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
 -- would report the index that it happens to check first. In this case the client gets the error for

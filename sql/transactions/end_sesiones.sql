@@ -2,16 +2,15 @@
 --
 -- Returns {}.
 --
--- Locks the caller's row with `for no key update` before it calls begin_write, which locks it with
--- `for share`. If only begin_write locked the row, two logouts of the same user could both hold the
--- shared lock, and would deadlock at the update.
+-- Acquires lock_usuario for the caller before it calls begin_write, which acquires share_usuario. With
+-- the shared lock alone, two logouts of the same user would deadlock at the update.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
   v_id integer := (p_actor ->> 'id')::integer;
 begin
-  perform from usuario where id = v_id for no key update;
+  perform lock_usuario(v_id);
   perform begin_write('{}', p_actor);
 
   update usuario set "versionSesion" = "versionSesion" + 1 where id = v_id;

@@ -9,8 +9,8 @@
 -- Returns {ensured}, which is false if there is an active administrator. The audit names ADMIN_* as
 -- the caller.
 --
--- Acquires lock_nombres_de_usuario, because several replicas may start together, and share_modulos,
--- because a new profile gets a record for each module. Then locks the user and the profile.
+-- Acquires lock_modulos, because several replicas may start together, and because a new profile gets a
+-- record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email. Raises a unique violation if another
 -- user has the name in different upper or lower case.
@@ -25,7 +25,7 @@ declare
   v_id_usuario integer;
   v_id_perfil integer;
 begin
-  perform lock_nombres_de_usuario();
+  perform lock_modulos();
 
   if exists (
     select
@@ -38,7 +38,6 @@ begin
 
   v_actor."strNombreUsuario" := 'ADMIN_*';
   perform set_config('llavero.actor', v_actor::text, true);
-  perform share_modulos();
   select id into v_id_usuario
   from usuario
   where "strNombreUsuario" = v_nombre

@@ -2,7 +2,7 @@
 --
 -- Takes the hash of the new password. Returns {ver}: the new version of the caller's sessions.
 --
--- Locks the caller's row before begin_write for the same reason as end_sesiones.
+-- Acquires lock_usuario before begin_write for the same reason as end_sesiones.
 create or replace function update_password(p_hash text, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -10,7 +10,7 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_version integer;
 begin
-  perform from usuario where id = v_id for no key update;
+  perform lock_usuario(v_id);
   perform begin_write('{}', p_actor);
 
   update usuario set "strPwd" = p_hash where id = v_id returning "versionSesion" into v_version;
