@@ -416,22 +416,50 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
   expect(statuses?.toSorted()).toEqual([200, 401])
 })
 
+/**
+ * Makes a change while a write of the actor is in progress, and begins another write of the actor
+ * while the change waits. Returns the status of the change and the SQLSTATE of the second write.
+ */
+async function changeBetweenWrites(actor: object, change: () => Promise<AnswerWithHeaders>) {
+  const beginWrite = (query: postgres.Sql | postgres.TransactionSql) =>
+    query`select begin_write('{}', ${sql.json(actor as never)})`
+  let changed: Promise<AnswerWithHeaders> | undefined
+  let second: Promise<string> | undefined
+  await holder.begin(async (tx) => {
+    await beginWrite(tx)
+    changed = change()
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    second = beginWrite(sql).then(String, ({ code }) => code)
+    await expect.poll(() => countWaiting(sql)).toBe(2)
+  })
+  return { status: (await changed)?.status, code: await second }
+}
+
 it('ends a session although its user always has a write in progress', async () => {
   const id = await insertUsuario('insistente', world.debil)
   const token = await login('insistente', ADMIN.strPwd)
-  const beginWrite = (query: postgres.Sql | postgres.TransactionSql) =>
-    query`select begin_write('{}', ${sql.json({ id, ver: 0, enforced: false })})`
-  let logout: Promise<AnswerWithHeaders> | undefined
-  let later: Promise<unknown> | undefined
-  await holder.begin(async (tx) => {
-    await beginWrite(tx)
-    logout = call('POST', '/api/auth/logout', undefined, { token })
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    later = beginWrite(sql).catch(({ code }) => code)
-    await expect.poll(() => countWaiting(sql)).toBe(2)
+  const logout = () => call('POST', '/api/auth/logout', undefined, { token })
+  expect(await changeBetweenWrites({ id, ver: 0, enforced: false }, logout)).toEqual({
+    status: 200,
+    code: 'LL401',
   })
-  expect((await logout)?.status).toBe(200)
-  expect(await later).toBe('LL401')
+})
+
+it('takes permissions from a profile although a user with it always has a write in progress', async () => {
+  const idPerfil = await idOf(
+    sql`insert into perfil ("strNombrePerfil") values ('insistentes') returning id`,
+  )
+  await sql`
+    insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+    select ${idPerfil}, id, true from modulo where "strNombreModulo" = 'USUARIO'
+  `
+  const id = await insertUsuario('persistente', idPerfil)
+  const permission = { modulo: 'USUARIO', accion: 'bitEditar' }
+  const revoke = () => call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] })
+  expect(await changeBetweenWrites({ id, ver: 0, ...permission, enforced: true }, revoke)).toEqual({
+    status: 200,
+    code: 'LL403',
+  })
 })
 
 it('deletes a permission record that another write moves to another profile meanwhile', async () => {

@@ -22,10 +22,11 @@
 --   `enforced` is false: then nothing limits the write.
 --
 -- Acquires share_usuario for the caller and locks the caller's row in `usuario` with `for share`, so
--- that nobody ends the session or changes the user's profile meanwhile. Then locks the profiles of
--- `p_perfiles` with `for no key update`, and the caller's with `for share`, by ascending id, so that
--- two writes to the same profiles do not deadlock. Foreign-key checks wait for neither kind of lock.
--- The permission is read after that, by a statement of its own.
+-- that nobody ends the session or changes the user's profile meanwhile. Then acquires lock_perfil for
+-- the first of `p_perfiles`, and share_perfil for the caller's profile. Then locks the rows of
+-- `p_perfiles` with `for no key update`, and the row of the caller's profile with `for share`. Both steps
+-- go by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key checks wait
+-- for neither kind of row lock. The permission is read after that, by a statement of its own.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -55,7 +56,13 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- Three statements lock the profiles by ascending id: those of `p_perfiles` up to the caller's own,
+  if p_perfiles[1] <= v_propio then
+    perform lock_perfil(p_perfiles[1]), share_perfil(v_propio);
+  else
+    perform share_perfil(v_propio), lock_perfil(p_perfiles[1]);
+  end if;
+
+  -- Three statements lock the rows of the profiles by ascending id: those of `p_perfiles` up to the caller's own,
   -- the caller's own, and the rest. Most writes have none of the first kind, and the condition saves
   -- that statement.
   if v_propio >= any(p_perfiles) then
