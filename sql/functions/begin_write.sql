@@ -56,6 +56,8 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
+  -- By ascending id. For the caller's own profile, lock_perfil comes first, because two writes that both
+  -- share the lock already would deadlock.
   if p_perfiles[1] <= v_propio then
     perform lock_perfil(p_perfiles[1]), share_perfil(v_propio);
   else
