@@ -64,9 +64,9 @@ begin
     perform share_perfil(v_propio), lock_perfil(p_perfiles[1]);
   end if;
 
-  -- Three statements lock the rows of the profiles by ascending id: those of `p_perfiles` up to the caller's own,
-  -- the caller's own, and the rest. Most writes have none of the first kind, and the condition saves
-  -- that statement.
+  -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's own, the
+  -- caller's own, and the rest. Most writes have none of the first kind, and the condition saves that
+  -- statement.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil

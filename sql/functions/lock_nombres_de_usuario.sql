@@ -1,5 +1,6 @@
--- Acquires the advisory lock of a write that adds a user or changes a user's name or email. Meanwhile every other transaction that calls lock_nombres_de_usuario waits. The
--- lock is held until the transaction ends.
+-- Acquires the advisory lock of a write that adds a user or changes a user's name or email. Meanwhile
+-- every other transaction that calls lock_nombres_de_usuario waits. The lock is held until the
+-- transaction ends.
 --
 -- Without it, two transactions that exchange the names of two users could deadlock in the unique
 -- index.
