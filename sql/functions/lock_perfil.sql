@@ -1,6 +1,6 @@
 -- Takes the id of a profile that a write concerns, and acquires the advisory lock of that profile. It
--- waits until the writes that callers with this profile have begun have ended. Writes that they begin
--- later wait in turn (see lock_usuario). The lock is held until the transaction ends. If the id is null,
+-- waits for the writes that callers with this profile have in progress. Writes that they begin later
+-- wait in turn (see lock_usuario). The lock is held until the transaction ends. If the id is null,
 -- nothing is locked.
 create or replace function lock_perfil(p_id integer) returns void
 language sql

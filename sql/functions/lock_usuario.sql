@@ -1,5 +1,5 @@
 -- Takes the id of a user who is to be written, and acquires the advisory lock of that user. It waits
--- until the writes that the user has begun have ended. Writes that the user begins later wait in turn.
+-- for the writes that the user has in progress. Writes that the user begins later wait in turn.
 -- The lock is held until the transaction ends. If the id is null, nothing is locked.
 --
 -- The lock of the user's row alone would not suffice. PostgreSQL lets further transactions share a row

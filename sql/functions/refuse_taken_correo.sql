@@ -2,6 +2,7 @@
 -- unique violation of `strCorreo` if another user has the email.
 --
 -- Acquires no locks. The trigger prepare_usuario calls it while it holds lock_nombres_de_usuario.
+-- ensure_administrador also calls it before that, without the lock.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
 -- would report the index that it happens to check first. In this case the client gets the error for

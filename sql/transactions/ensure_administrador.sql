@@ -13,7 +13,7 @@
 -- record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email. Raises a unique violation if another
--- user has the name in different upper or lower case.
+-- user has the name in different upper or lower case, or is just being given it.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$
