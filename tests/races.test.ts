@@ -416,20 +416,27 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
   expect(statuses?.toSorted()).toEqual([200, 401])
 })
 
+type Begin = (query: postgres.Sql | postgres.TransactionSql) => Promise<unknown>
+
+const beginWrite = (actor: object): Begin => {
+  return (query) => query`select begin_write('{}', ${sql.json(actor as never)})`
+}
+
 /**
- * Makes a change while a write of the actor is in progress, and begins another write of the actor
- * while the change waits. Returns the status of the change and the SQLSTATE of the second write.
+ * Makes a change while the transaction of `begin` is in progress, and begins another one while the
+ * change waits. Returns the status of the change and the SQLSTATE of the second transaction.
  */
-async function changeBetweenWrites(actor: object, change: () => Promise<AnswerWithHeaders>) {
-  const beginWrite = (query: postgres.Sql | postgres.TransactionSql) =>
-    query`select begin_write('{}', ${sql.json(actor as never)})`
+async function changeBetween(begin: Begin, change: () => Promise<AnswerWithHeaders>) {
   let changed: Promise<AnswerWithHeaders> | undefined
   let second: Promise<string> | undefined
   await holder.begin(async (tx) => {
-    await beginWrite(tx)
+    await begin(tx)
     changed = change()
     await expect.poll(() => countWaiting(sql)).toBe(1)
-    second = beginWrite(sql).then(String, ({ code }) => code)
+    second = begin(sql).then(
+      () => 'none',
+      ({ code }) => code,
+    )
     await expect.poll(() => countWaiting(sql)).toBe(2)
   })
   return { status: (await changed)?.status, code: await second }
@@ -439,26 +446,48 @@ it('ends a session although its user always has a write in progress', async () =
   const id = await insertUsuario('insistente', world.debil)
   const token = await login('insistente', ADMIN.strPwd)
   const logout = () => call('POST', '/api/auth/logout', undefined, { token })
-  expect(await changeBetweenWrites({ id, ver: 0, enforced: false }, logout)).toEqual({
-    status: 200,
-    code: 'LL401',
-  })
+  const write = beginWrite({ id, ver: 0, enforced: false })
+  expect(await changeBetween(write, logout)).toEqual({ status: 200, code: 'LL401' })
 })
 
-it('takes permissions from a profile although a user with it always has a write in progress', async () => {
-  const idPerfil = await idOf(
-    sql`insert into perfil ("strNombrePerfil") values ('insistentes') returning id`,
-  )
-  await sql`
-    insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
-    select ${idPerfil}, id, true from modulo where "strNombreModulo" = 'USUARIO'
+it('deletes a user although a login always is in progress', async () => {
+  const id = await insertUsuario('reincidente', world.debil)
+  const login: Begin = (query) => query`
+    select begin_sesion(id, "strPwd", '{}') from usuario where id = ${id}
   `
-  const id = await insertUsuario('persistente', idPerfil)
+  const remove = () => call('DELETE', `/api/usuario/${id}`)
+  expect(await changeBetween(login, remove)).toEqual({ status: 200, code: 'none' })
+})
+
+describe('although a user with the profile always has a write in progress', () => {
   const permission = { modulo: 'USUARIO', accion: 'bitEditar' }
-  const revoke = () => call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] })
-  expect(await changeBetweenWrites({ id, ver: 0, ...permission, enforced: true }, revoke)).toEqual({
-    status: 200,
-    code: 'LL403',
+
+  async function changeWhileBusy(
+    nombre: string,
+    change: (idPerfil: number) => Promise<AnswerWithHeaders>,
+  ) {
+    const idPerfil = await idOf(
+      sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`,
+    )
+    await sql`
+      insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+      select ${idPerfil}, id, true from modulo where "strNombreModulo" = ${permission.modulo}
+    `
+    const id = await insertUsuario(nombre, idPerfil)
+    const actor = { id, ver: 0, ...permission, enforced: true }
+    return changeBetween(beginWrite(actor), () => change(idPerfil))
+  }
+
+  it('takes permissions from the profile', async () => {
+    const revoke = (idPerfil: number) =>
+      call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] })
+    expect(await changeWhileBusy('insistentes', revoke)).toEqual({ status: 200, code: 'LL403' })
+  })
+
+  it('adds a permission record to the profile', async () => {
+    const add = (idPerfil: number) =>
+      call('POST', '/api/permisos', record(idPerfil, world.ajeno, FLAGS))
+    expect(await changeWhileBusy('tenaces', add)).toEqual({ status: 200, code: 'none' })
   })
 })
 

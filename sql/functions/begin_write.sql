@@ -4,7 +4,7 @@
 -- Until the transaction of the write ends, nobody can change what begin_write has read.
 --
 -- Takes in `p_perfiles` the ids of the profiles that the write concerns, in any order. Null
--- elements are ignored. Only the first element gets lock_perfil. A write of a user concerns the profile that the user has and the profile
+-- elements are ignored. A write of a user concerns the profile that the user has and the profile
 -- that the user gets. Any other write concerns the profiles that it changes.
 --
 -- Takes the caller as `p_actor`, an object with these keys:
@@ -23,10 +23,11 @@
 --
 -- Acquires share_usuario for the caller and locks the caller's row in `usuario` with `for share`, so
 -- that nobody ends the session or changes the user's profile meanwhile. Then acquires lock_perfil for
--- the first of `p_perfiles`, unless it is null, and share_perfil for the caller's profile. Then locks the rows of
--- `p_perfiles` with `for no key update`, and the row of the caller's profile with `for share`. Both steps
--- go by ascending id, so that two writes to the same profiles do not deadlock. Foreign-key checks wait
--- for neither kind of row lock. The permission is read after that, by a statement of its own.
+-- one of `p_perfiles`, the first or else the second, and share_perfil for the caller's profile. Then
+-- locks the rows of `p_perfiles` with `for no key update`, and the row of the caller's profile with
+-- `for share`. Both steps go by ascending id, so that two writes to the same profiles do not
+-- deadlock. Foreign-key checks wait for neither kind of row lock. The permission is read after that,
+-- by a statement of its own.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -43,6 +44,8 @@ as $$
 declare
   v_nombre text;
   v_propio integer;
+  -- The first element is null if a record or a user is added.
+  v_primero integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
   perform share_usuario((p_actor ->> 'id')::integer);
@@ -56,12 +59,12 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- By ascending id. If both are the same profile, lock_perfil comes first: two writes that both shared
-  -- the lock already would deadlock.
-  if p_perfiles[1] <= v_propio then
-    perform lock_perfil(p_perfiles[1]), share_perfil(v_propio);
+  -- By ascending id. If both are the same profile, lock_perfil comes first: two writes that both
+  -- shared the lock already would deadlock.
+  if v_primero <= v_propio then
+    perform lock_perfil(v_primero), share_perfil(v_propio);
   else
-    perform share_perfil(v_propio), lock_perfil(p_perfiles[1]);
+    perform share_perfil(v_propio), lock_perfil(v_primero);
   end if;
 
   -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's own, the

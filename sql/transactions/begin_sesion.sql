@@ -5,13 +5,15 @@
 -- for the token. Returns {ver: null} if the user has been deactivated or deleted since the
 -- comparison, or has another password now.
 --
--- Locks the user's row with `for share`, so that nobody deactivates the user meanwhile.
+-- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
+-- user meanwhile.
 create or replace function begin_sesion(p_id integer, p_hash text, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
   v_usuario record;
 begin
+  perform share_usuario(p_id);
   select
     "strNombreUsuario" as nombre,
     "idPerfil",
