@@ -28,7 +28,7 @@ import permisosRoutes from './permisos/routes.js'
 import { ensureAdministrador } from './usuario/administrador.js'
 import usuarioRoutes from './usuario/routes.js'
 
-/** Requests are refused while the event loop lags by more than this, in milliseconds. */
+/** Requests to /api are refused while the event loop lags by more than this, in milliseconds. */
 const MAX_LOOP_DELAY = 1000
 
 /** The descriptions that the OpenAPI document contains besides the routes. */

@@ -176,10 +176,7 @@ function parseCloudinaryUrl(text: string) {
   }
 }
 
-/**
- * The values of `sslmode`, the parameter of PostgreSQL's clients, which docs/configuration.md
- * explains, and of `ssl`, that of other drivers.
- */
+/** The values of `sslmode` (docs/configuration.md) and of `ssl`, its name in other drivers. */
 const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 
 /**
@@ -191,14 +188,14 @@ const DATABASE_ADDRESS =
 
 /**
  * Returns the hosts, the name of the database, and whether the host's certificate is checked. `url`
- * is the address that the driver gets. It contains only the first host, and the TLS mode.
+ * is the address for the driver, with only the first host and with the TLS mode.
  */
 function parseDatabaseUrl(text: string) {
   const [, head = '', hosts = '', tail = ''] = DATABASE_ADDRESS.exec(text) ?? []
   const urls = hosts.split(',').map((host) => new URL(`${head}${host}${tail}`))
   const [url] = urls
   check(url)
-  // The driver decodes the credentials later. A malformed encoding is refused here, by an error.
+  // Throws an error if the encoding of the credentials is malformed. The driver decodes them later.
   decodeURIComponent(head)
 
   const { searchParams, pathname } = url

@@ -472,7 +472,11 @@ describe('a refused request', () => {
     expect(lineOf(wrong)).toMatchObject({ level: 35, msg: 'refused', reason: 'password', who })
     await write('POST', 'usuario', usuario('baja', { idEstadoUsuario: false }))
     const inactive = await attempt({ ...good, strNombreUsuario: 'baja' })
-    expect(lineOf(inactive)).toMatchObject({ reason: 'inactive', who: { nombre: 'baja' } })
+    expect(lineOf(inactive)).toMatchObject({
+      reason: 'inactive',
+      who: { nombre: 'baja' },
+      route: '/api/auth/login',
+    })
 
     const others = [
       await attempt({ ...good, strNombreUsuario: 'mi clave secreta' }),

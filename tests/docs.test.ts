@@ -144,9 +144,11 @@ describe('/docs/json', () => {
       bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
     })
     for (const name of documented()) {
-      const [permission] = needs[name] ?? []
-      const { description, responses } = operation(name)
-      if (permission) expect(description).toContain(`Necesita el rol ${permission}`)
+      const [permission, own] = needs[name] ?? []
+      const { description = '', responses } = operation(name)
+      const unless = own === undefined ? '' : ', salvo para el propio'
+      if (permission) expect(description).toContain(`Necesita el rol ${permission}${unless}.`)
+      expect(description, name).not.toContain('undefined')
       expect({ name, 403: '403' in responses }).toEqual({ name, 403: Boolean(permission) })
     }
   })

@@ -1,13 +1,13 @@
 -- Completes a replacement of all permission records of a profile. Gives the profile a new version,
 -- counts its records, and adds one row to the audit.
 --
--- Takes the records before the replacement, and reads the new ones from the table. The row has the
--- records whose flags differ, and those that exist only before or only after it. `despues` also has
--- `ids`, because every record has a new id: the ids of all records of the profile, in the order of
--- `idModulo`.
+-- Takes the records before the replacement, or null if there were none. Reads the new records from
+-- the table. The row has the records whose flags differ, and those that exist only before or only
+-- after the replacement. `despues` also has `ids`, because every record has a new id: the ids of all
+-- records of the profile, in the order of `idModulo`.
 --
--- When the table gets a column, PostgreSQL plans the statement anew, because it reads the table. So
--- the row has the new column from then on.
+-- The statement reads the table, so PostgreSQL plans it anew when the table gets a column. So the
+-- audit contains the new column from then on.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql
@@ -15,7 +15,7 @@ as $$
 begin
   perform record_permisos(
     p_id_perfil,
-    -- A record that exists before and after adds 0.
+    -- A record that exists before and after counts in both.
     count(despues.id) - count(antes.id),
     jsonb_build_object('permisos', coalesce(
       array_agg(fila_antes order by modulo.id) filter (where antes.id is not null),
@@ -36,12 +36,12 @@ begin
   join modulo on modulo.id = "idModulo"
   cross join lateral (select antes.*, "strNombreModulo" as "nombreModulo") as fila_antes
   cross join lateral (select despues.*, "strNombreModulo" as "nombreModulo") as fila_despues
-  -- The flags of two records are the same if neither record has one beyond the other.
+  -- The flags of two records are the same if neither record has a flag that the other lacks.
   where antes.id is null
     or despues.id is null
     or coalesce(
-      flag_beyond(antes, despues::permisos_perfil),
-      flag_beyond(despues::permisos_perfil, antes)
+      flag_beyond(antes, despues),
+      flag_beyond(despues, antes)
     ) is not null;
 end
 $$;

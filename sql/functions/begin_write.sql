@@ -12,22 +12,22 @@
 -- - `ver`: the version of the user's sessions in the caller's token.
 -- - `modulo`, `accion`: the permission that the endpoint needs.
 -- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and for
---   endpoints that need only a session. For these, a replica of release 0.2.0 sends true, and a
---   JSON null as `modulo`.
+--   endpoints that need only a session. For such an endpoint a replica of release 0.2.0 sends true,
+--   and a JSON null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
--- Returns two values, which sql/README.md explains:
+-- Returns:
 -- - `perfiles`: the ids from `p_perfiles` for which a profile exists. These profiles are locked.
--- - `limite`: the id of the caller's profile. It is null if the caller is an administrator, or if
---   `enforced` is false: then nothing limits the write.
+-- - `limite`: the id of the caller's profile, which limits what the caller may write. It is null if
+--   the caller is an administrator, or if `enforced` is false: then nothing limits the write.
 --
--- Acquires share_usuario for the caller and locks the caller's row in `usuario` with `for share`, so
--- that nobody ends the session or changes the user's profile meanwhile. Then acquires lock_perfil for
--- one of `p_perfiles`, the first or else the second, and share_perfil for the caller's profile. Then
--- locks the rows of `p_perfiles` with `for no key update`, and the row of the caller's profile with
--- `for share`. Both steps go by ascending id, so that two writes to the same profiles do not
--- deadlock. Foreign-key checks wait for neither kind of row lock. The permission is read after that,
--- by a statement of its own.
+-- Locks in this order, so that writes do not deadlock:
+-- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
+--    session or changes the user's profile meanwhile;
+-- 2. lock_perfil for one of `p_perfiles` and share_perfil for the caller's profile, by ascending id;
+-- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
+--    `for share`, by ascending id.
+-- Foreign-key checks wait for none of these row locks. A later statement reads the permission.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -42,16 +42,17 @@ create or replace function begin_write(
 language plpgsql
 as $$
 declare
+  v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The first element is null if a record or a user is added.
-  v_primero integer := coalesce(p_perfiles[1], p_perfiles[2]);
+  -- The profile that gets lock_perfil. The first element is null if a record or a user is added.
+  v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
-  perform share_usuario((p_actor ->> 'id')::integer);
+  perform share_usuario(v_id);
   select "strNombreUsuario", "idPerfil" into v_nombre, v_propio
   from usuario
-  where id = (p_actor ->> 'id')::integer
+  where id = v_id
     and "idEstadoUsuario"
     and "versionSesion" = (p_actor ->> 'ver')::integer
   for share;
@@ -59,17 +60,16 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- By ascending id. If both are the same profile, lock_perfil comes first: two writes that both
-  -- shared the lock already would deadlock.
-  if v_primero <= v_propio then
-    perform lock_perfil(v_primero), share_perfil(v_propio);
+  -- If both are the same profile, lock_perfil comes first: two writes that both shared the lock
+  -- already would deadlock.
+  if v_escrito <= v_propio then
+    perform lock_perfil(v_escrito), share_perfil(v_propio);
   else
-    perform share_perfil(v_propio), lock_perfil(v_primero);
+    perform share_perfil(v_propio), lock_perfil(v_escrito);
   end if;
 
-  -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's own, the
-  -- caller's own, and the rest. Most writes have none of the first kind, and the condition saves that
-  -- statement.
+  -- Three statements lock the rows: those of `p_perfiles` up to the caller's own, the caller's own,
+  -- and the rest. Most writes have none of the first kind, and the condition saves that statement.
   if v_propio >= any(p_perfiles) then
     perfiles := array(
       select id from perfil
@@ -92,7 +92,7 @@ begin
   perform set_config(
     'llavero.actor',
     row(
-      (p_actor ->> 'id')::integer,
+      v_id,
       v_nombre,
       v_propio,
       v_perfil."strNombrePerfil",
@@ -106,7 +106,6 @@ begin
   end if;
   limite := v_propio;
 
-  -- A replica of release 0.2.0 sends a JSON null for an endpoint that needs only a session.
   if p_actor -> 'modulo' = 'null' then
     return;
   end if;

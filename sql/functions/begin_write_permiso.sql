@@ -4,9 +4,9 @@
 -- Takes the id of the record, which is null for a new record. Takes the new content of the record,
 -- {idPerfil, idModulo, …flags}, which is null for a deletion.
 --
--- Returns the ids of the profile that has the record now and of the profile that is to have it, if
--- they exist. Both are locked. The write must treat a record of any other profile as unknown:
--- another transaction has added it since.
+-- Returns the ids of the record's present profile and of its new profile, if they exist. Both profiles
+-- are locked. If the record has yet another profile, another transaction has added the record since
+-- then, and the write must treat it as unknown.
 --
 -- Acquires share_modulos, so that the module is neither renamed nor deleted meanwhile. Acquires an
 -- advisory lock for an existing record, so that nobody moves the record to another profile before its
@@ -17,8 +17,8 @@
 -- 2. the same if its module is unknown;
 -- 3. LL403 if one of the two profiles holds more than the caller's profile;
 -- 4. LL403 if the new content grants more than the caller's profile holds.
--- If the caller has no limit, the constraint of the table reports an unknown module. This function
--- then looks for the module only if the record is unknown, because nothing is written in that case.
+-- If the caller has no limit, and the record is new or known, the constraint of the table reports an
+-- unknown module, and this function does not look for it.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
@@ -47,6 +47,7 @@ begin
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
   perform refuse_beyond(v_write.perfiles, v_write.limite);
+  -- In a deletion the array is null, and refuse_granting checks nothing.
   perform refuse_granting('[]' || p_permiso, v_write.limite);
   return v_write.perfiles;
 end

@@ -1,5 +1,5 @@
--- Begins a write of a user. The service also calls this function by itself, before a hash or an
--- upload.
+-- Begins a write of a user. The service also calls this function before it hashes a password or
+-- uploads an image.
 --
 -- Takes the id of the user, which is null for a new user. Takes the id of the profile that the user
 -- is to have, which is null for a deletion.
@@ -8,8 +8,8 @@
 --
 -- Acquires lock_usuario and locks the user's row with `for no key update`, so that nobody gives the
 -- user another profile meanwhile. Then locks the caller and the profiles with begin_write. If the
--- caller has the lower id, share_usuario comes before lock_usuario. Without this order, two callers
--- who edit each other could deadlock.
+-- caller has the lower id, share_usuario comes before lock_usuario: by ascending id, two callers who
+-- edit each other do not deadlock.
 --
 -- Raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;
@@ -38,8 +38,9 @@ begin
   end if;
 
   v_exists := v_perfil_anterior is not null;
-  -- In a deletion `p_id_perfil` is null, and this raises nothing.
-  if p_id_perfil <> all(v_write.perfiles) and (p_id is null or v_exists) then
+  if p_id_perfil is not null
+    and p_id_perfil <> all(v_write.perfiles)
+    and (p_id is null or v_exists) then
     raise foreign_key_violation using constraint = 'usuario_perfil_fk';
   end if;
   return v_exists;

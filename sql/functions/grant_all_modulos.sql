@@ -1,8 +1,7 @@
 -- Takes the id of a profile that has no permission records. Adds to it one record for each module,
 -- with all flags.
 --
--- Acquires no locks. The transaction must hold share_modulos, and must have locked the profile or
--- added it.
+-- The transaction must hold share_modulos or lock_modulos, and must have locked or added the profile.
 create or replace function grant_all_modulos(p_id_perfil integer) returns void
 language sql
 as $$

@@ -1,12 +1,10 @@
--- Takes the ids of two profiles. Returns what `p_propio` lacks of what `p_id_perfil` holds, in the
--- form that refuse takes: an administrator's profile, or else the permission for the module with
--- the lowest id. Returns null if `p_propio` lacks nothing, and if `p_propio` is null, which stands
--- for a caller without a limit.
+-- Takes the ids of two profiles. Returns a permission that `p_id_perfil` holds and `p_propio` does not
+-- hold, in the form that refuse takes: an administrator's profile, or else the permission for the
+-- module with the lowest id. Returns null if there is none. Returns null also if `p_propio` is null,
+-- which stands for a caller without a limit. A write must have locked both profiles.
 --
--- Acquires no locks. A write has locked both profiles before it calls this function.
---
--- The first element of an aggregate stands for `limit 1`, which would make PostgreSQL scan the whole
--- table if the table has no statistics.
+-- The query reads the first element of an aggregate instead of `limit 1`, with which PostgreSQL would
+-- scan the whole table if the table has no statistics.
 create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
 language plpgsql stable strict
 as $$

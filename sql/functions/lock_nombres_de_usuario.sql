@@ -1,9 +1,5 @@
--- Acquires the advisory lock of a write that adds a user or changes a user's name or email. Meanwhile
--- every other transaction that calls lock_nombres_de_usuario waits. The lock is held until the
--- transaction ends.
---
--- Without it, two transactions that exchange the names of two users could deadlock in the unique
--- index.
+-- Acquires the advisory lock of a write that adds a user or changes a user's name or email. Without
+-- it, two transactions that exchange the names of two users could deadlock in the unique index.
 create or replace function lock_nombres_de_usuario() returns void
 language sql
 as $$

@@ -1,7 +1,6 @@
--- Takes the id of a profile that a write concerns, and acquires the advisory lock of that profile. It
--- waits for the writes that callers with this profile have in progress. Writes that they begin later
--- wait in turn (see lock_usuario). The lock is held until the transaction ends. If the id is null,
--- nothing is locked.
+-- Takes the id of a profile that a write concerns, and acquires the advisory lock of that profile. The
+-- lock waits for the writes in progress of all callers with this profile, and their later writes wait
+-- for it (see lock_usuario). A null id locks nothing.
 create or replace function lock_perfil(p_id integer) returns void
 language sql
 as $$

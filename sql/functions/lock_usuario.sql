@@ -1,6 +1,6 @@
--- Takes the id of a user who is to be written, and acquires the advisory lock of that user. It waits
--- for the writes that the user has in progress. Writes that the user begins later wait in turn.
--- The lock is held until the transaction ends. If the id is null, nothing is locked.
+-- Takes the id of a user who is to be written, and acquires the advisory lock of that user. The lock
+-- waits for the user's writes in progress, and the user's later writes wait for it. A null id locks
+-- nothing.
 --
 -- The lock of the user's row alone would not suffice. PostgreSQL lets further transactions share a row
 -- while another one waits for it. So a user could prevent the end of the session by always having

@@ -2,31 +2,31 @@
 -- module and the profiles need not exist any more.
 --
 -- Takes the id of the user, the name of the module, and the name of a flag. A profile holds the
--- permission while it is an administrator's profile, or has the flag on the module that bears the
--- name. The rows are:
+-- permission while it is an administrator's profile, or has the flag on the module that has this name
+-- at that time. The rows are:
 -- - for each profile by which the user has held the permission, the row by which that profile got
 --   it: a change of its records, of its administrator flag, or of the module's name;
--- - if the profile already held the permission when the user got the profile: the row of that, too.
+-- - the row by which the user got a profile that already held the permission.
 --
--- Applies the rows of the user, of the user's profiles and of the modules that have borne the name,
+-- Applies the rows of the user, of the user's profiles and of the modules that have had the name,
 -- in the order of their ids. Rows that delete_auditoria has removed are missing.
 create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
 returns setof auditoria
 language plpgsql stable
 as $$
 declare
-  -- The profiles that the user has had, and the modules that have borne the name.
+  -- The profiles that the user has had, and the modules that have had the name.
   v_perfiles integer[];
   v_modulos integer[];
   v_fila auditoria;
-  -- The profile that the user has, and the module that bears the name, after the rows so far.
+  -- The profile that the user has, and the module that has the name, after the rows so far.
   v_perfil integer;
   v_modulo integer;
-  -- The administrator profiles; and the records with the flag, as texts `idPerfil.idModulo`, such
-  -- as '7.16'.
+  -- The ids of the administrators' profiles.
   v_administradores integer[] := '{}';
+  -- The records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
   v_con_permiso text[] := '{}';
-  -- The row by which each profile that holds the permission got it, by the id of the profile.
+  -- For each profile that holds the permission, the id of the row by which it got it, by profile id.
   v_origen jsonb := '{}';
   v_id integer;
   v_filas bigint[] := '{}';
@@ -80,8 +80,8 @@ begin
         );
     end case;
 
-    -- Find the profiles that hold the permission after this row. One that did not hold it before got it
-    -- by this row. One that did keeps the row by which it got it.
+    -- Find the profiles that hold the permission after this row. A profile that did not hold it before
+    -- has got it by this row. All others keep theirs.
     select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
     into v_origen
     from unnest(v_perfiles) as id

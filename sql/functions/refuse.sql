@@ -2,12 +2,9 @@
 -- transaction.
 --
 -- Takes what the caller lacks, which becomes the `detail` of the error. If it is null, nothing is
--- raised. It is one of these:
--- - {modulo, accion}: this permission.
--- - {administrador: true}: an administrator's profile.
---
--- `perfil` is the id of the profile that holds more than the caller's, if the write is refused for
--- that.
+-- raised. It is {modulo, accion} for a permission, or {administrador: true} for an administrator's
+-- profile. If another profile holds more than the caller's, the key `perfil` has the id of that
+-- profile.
 create or replace function refuse(p_needs jsonb) returns void
 language plpgsql strict
 as $$

@@ -1,10 +1,8 @@
 -- Takes the permission records that are to be written, as a JSON array of {idModulo, …flags}, and
 -- the id of the profile that limits the write (`limite` of begin_write). Raises LL403 if one of the
--- records grants something that the limiting profile does not hold. The error names the first of
--- these permissions, or an administrator's profile if it is for an unknown module. If `p_limite` is
--- null, the write has no limit, and nothing is raised.
---
--- Acquires no locks, because begin_write has locked the limiting profile before.
+-- records grants something that the limiting profile does not hold. The error names one of these
+-- permissions, or an administrator's profile if the record is for an unknown module. If an argument is
+-- null, nothing is raised. The limiting profile must be locked.
 --
 -- The `limit 1` in the lateral subquery makes PostgreSQL look up each record of the limiting profile
 -- by its unique key. There is at most one such record, so the limit changes no result.
@@ -24,7 +22,7 @@ begin
     limit 1
   ) as propio on true
   left join modulo on modulo.id = permiso."idModulo"
-  where flag_beyond(permiso, propio::permisos_perfil) is not null
+  where flag_beyond(permiso, propio) is not null
   limit 1;
 end
 $$;

@@ -1,13 +1,13 @@
--- Takes the id of a user, which is null for a user who is not known yet, and an email. Raises the
--- unique violation of `strCorreo` if another user has the email.
+-- Takes the id of a user, which is null for a new user, and an email. Raises the unique violation of
+-- `strCorreo` if another user has the email.
 --
--- Acquires no locks. The trigger prepare_usuario calls it while it holds lock_nombres_de_usuario.
--- ensure_administrador also calls it before that, without the lock.
+-- The trigger prepare_usuario calls it while it holds lock_nombres_de_usuario. ensure_administrador
+-- also calls it before that, without the lock.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
--- would report the index that it happens to check first. In this case the client gets the error for
--- the email, because the contract (section 7) names a duplicate `strCorreo` as its example of a
--- violated constraint.
+-- reports the index that it happens to check first. The client must get the error for the email,
+-- because the contract (section 7) names a duplicate `strCorreo` as its example of a violated
+-- constraint.
 create or replace function refuse_taken_correo(p_id integer, p_correo text) returns void
 language plpgsql
 as $$

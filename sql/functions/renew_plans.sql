@@ -1,8 +1,6 @@
 -- Takes the number of permission records that the transaction is about to write. If it is more than
 -- 1,000, discards the plans that this connection keeps. Smaller writes keep them.
 --
--- Acquires no locks.
---
 -- PostgreSQL checks the two foreign keys of each record with plans that the connection keeps. A
 -- plan from a time when `modulo` had one page reads the whole table. If the table has grown since
 -- then and has not been analysed yet, 10,000 checks with the old plan exceed the

@@ -1,7 +1,5 @@
--- Acquires the advisory lock that a transaction needs before it adds or overwrites permission
--- records. The lock is shared: many transactions can hold it at the same time, but meanwhile a
--- transaction that calls lock_modulos waits. So no other transaction renames or deletes a module
--- meanwhile. The lock is held until the transaction ends.
+-- Acquires the shared form of the lock of lock_modulos. A transaction needs it before it adds or
+-- overwrites permission records, so that no other transaction renames or deletes a module meanwhile.
 create or replace function share_modulos() returns void
 language sql
 as $$

@@ -1,5 +1,5 @@
 -- Takes the id of a caller's profile, and acquires the shared lock that excludes lock_perfil for this
--- profile. The lock is held until the transaction ends.
+-- profile.
 create or replace function share_perfil(p_id integer) returns void
 language sql
 as $$

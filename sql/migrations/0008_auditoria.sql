@@ -1,12 +1,13 @@
--- Replicas of an older release go on writing until the migration begins. Their writes of permission
--- records end first (the key is that of lock_modulos). Then the tables are locked in the order in
--- which a deletion of a profile writes them, so that the migration does not deadlock with a
--- replica.
+-- Replicas of an older release go on writing until the migration begins. First, wait until their
+-- writes of permission records have ended. The key is that of lock_modulos. Then lock the tables in
+-- the order in which a deletion of a profile writes them, so that the migration does not deadlock with
+-- a replica.
 select pg_advisory_xact_lock(7305511406);
 lock table perfil, permisos_perfil, modulo, usuario in share row exclusive mode;
 
 -- The functions below with `security definer` search in temporary tables last. Otherwise any user of
--- the database could put one in the place of `auditoria`. New objects still go to the first schema.
+-- the database could put a temporary table in the place of `auditoria`. New objects are still created
+-- in the first schema.
 select set_config('search_path', current_setting('search_path') || ', pg_temp', true);
 
 -- The audit: one row for each change of a record, and for each login. Triggers write the rows in
@@ -32,20 +33,21 @@ create table auditoria (
   entidad text not null,
   -- The id of the record. For `permisos` it is the id of the profile that has the permissions.
   "idEntidad" integer,
-  -- The name that the record had before the change. For `permisos` it is the name of the profile.
+  -- The name of the record before the change, or that of a new record. For `permisos` it is the name
+  -- of the profile.
   nombre text,
   -- The record before and after the change. For an update, only the fields that differ.
   antes jsonb,
   despues jsonb
 );
 
--- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in each of them.
+-- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index.
 create index auditoria_fecha on auditoria (fecha, id);
 create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
 create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
 
--- Who makes a change: the columns of the audit about that.
+-- The columns of the audit that say who made a change.
 create type actor as (
   "idUsuario" integer,
   "strNombreUsuario" text,
@@ -55,8 +57,8 @@ create type actor as (
   "idPeticion" text
 );
 
--- Adds a row to the audit. begin_write sets `llavero.actor` for the rest of its transaction: the
--- actor, as a text. Without it, the user of the database makes the changes.
+-- Adds a row to the audit. `llavero.actor` is the actor as a text. begin_write sets it for its
+-- transaction. If it is not set, the row names the user of the database.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -101,8 +103,8 @@ begin
 end
 $$;
 
--- Returns the name that the audit has recorded last for a profile or a module. It is needed if the
--- record has just been deleted, as in the cascade of a foreign key.
+-- Returns the last name in the audit of a profile or a module. It is needed if the record has just
+-- been deleted, as by the cascade of a foreign key.
 create function recorded_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
@@ -115,8 +117,8 @@ as $$
   limit 1
 $$;
 
--- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL look
--- it up by its key. Otherwise a plan from a time of few modules would read all of them at each call.
+-- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL use the
+-- primary key. Otherwise a plan from a time of few modules would read the whole table at each call.
 create function modulo_name(p_id integer) returns text
 language plpgsql stable set enable_seqscan = off
 as $$
@@ -150,12 +152,12 @@ end
 $$;
 
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
--- database who may change a record, also if that user may not write the audit itself.
+-- database who may change a record, even if that user may not write to `auditoria`.
 --
--- trigger_audit_record is for tables whose records have a name, in the column "strNombre…". It records
--- the fields in which the record before the change differs from the one after it. A change of the
--- password alone has the action `password`. If only the version of the sessions is raised, the action
--- is `logout`.
+-- trigger_audit_record is for the tables whose rows have an audit row each. The column "strNombre…",
+-- if there is one, has the name of the record. The trigger records the fields in which the record
+-- before the change differs from the one after it. A change of the password alone has the action
+-- `password`. If only the version of the sessions is raised, the action is `logout`.
 create function trigger_audit_record() returns trigger
 language plpgsql security definer set search_path from current
 as $$
@@ -265,9 +267,9 @@ end
 $$;
 
 -- Gives a profile a new version of its permission records, adds `p_filas` to their number, and adds a
--- row to the audit. Takes the changed records before and after the change, as
--- {permisos: [{…all columns, nombreModulo}]} in the order of their modules. Added records have null
--- before, and deleted ones null after.
+-- row to the audit. Takes the changed records before and after the change, as {permisos: [{…all
+-- columns, nombreModulo}]} in the order of their modules. `p_antes` is null for added records, and
+-- `p_despues` for deleted ones.
 create function record_permisos(p_id_perfil integer, p_filas bigint, p_antes jsonb, p_despues jsonb)
 returns void
 language plpgsql
@@ -321,10 +323,10 @@ create trigger audit_written after insert or update or delete on modulo
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
--- Three triggers of permission records replace those that only counted the records and gave the
--- profiles versions. To drop a trigger, PostgreSQL would have to lock out the readers of the table, and
--- replicas of an older release could deadlock with that. A statement may insert or delete the records
--- of tens of thousands of profiles, so two of them run once for each statement.
+-- The next three triggers replace those that only counted the permission records and gave the profiles
+-- versions. `drop trigger` would lock out the readers of the table, and replicas of an older release
+-- could deadlock with it. A statement may insert or delete the records of tens of thousands of
+-- profiles, so the triggers for insertions and deletions run once for each statement.
 create or replace trigger permisos_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
@@ -337,10 +339,10 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
--- Only their owner may execute these functions, with whose rights they run. Another user of the
--- database could make them call functions of that user's own with these rights: by a temporary table
--- with a trigger and with columns of that user's types, or by types that hide those which a function
--- declares, when a session calls it for the first time.
+-- Only the owner may execute the trigger functions, which run with the owner's rights, and the
+-- functions that they call. Otherwise another user of the database could make them call functions of
+-- that user with these rights. A temporary table with a trigger could do this, or types that hide the
+-- types of the declared variables.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),
@@ -353,7 +355,7 @@ from public;
 
 -- Refuses to change or to remove rows of the audit, except while delete_auditoria sets
 -- `llavero.retencion`. This protects against mistakes and not against the owner of the table, who
--- could set that or remove this trigger.
+-- could set `llavero.retencion` or drop this trigger.
 create function protect_auditoria() returns trigger
 language plpgsql
 as $$
@@ -372,9 +374,9 @@ create trigger protect_auditoria before update or delete or truncate on auditori
 
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
--- A write of the service that adds a user, or changes a name or an email, acquires
--- lock_nombres_de_usuario, and reports a taken email before a taken name. Other writes, which have no
--- `llavero.actor`, skip this: they may hold locks already, and could deadlock.
+-- If the service adds a user, or changes a name or an email, the trigger acquires
+-- lock_nombres_de_usuario, and reports a taken email before a taken name. A write without
+-- `llavero.actor` skips this: it may hold locks of rows already, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.
@@ -431,7 +433,7 @@ from (
 join perfil on perfil.id = "idPerfil"
 group by "idPerfil", "strNombrePerfil";
 
--- Functions that only replicas of release 0.1.0 call.
+-- Drop the functions that only replicas of release 0.1.0 call.
 drop function if exists
   begin_write(jsonb, integer[]),
   begin_write_permiso(jsonb, integer, jsonb),

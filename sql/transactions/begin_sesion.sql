@@ -2,8 +2,8 @@
 --
 -- Takes the id of the user, and the hash with which the service has compared the password. Takes
 -- {ip, idPeticion} of the request for the audit. Returns {ver}: the version of the user's sessions
--- for the token. Returns {ver: null} if the user has been deactivated or deleted since the
--- comparison, or has another password now.
+-- for the token. Returns {ver: null} if the user has been deactivated or deleted, or has got another
+-- password, since the comparison.
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
 -- user meanwhile.

@@ -6,13 +6,13 @@ create or replace function delete_usuario(p_id integer, p_actor jsonb) returns j
 language plpgsql
 as $$
 declare
-  v_anterior text;
+  v_imagen_anterior text;
 begin
   if begin_write_usuario(p_id, null, p_actor) then
     delete from usuario
     where id = p_id
-    returning "imagenPublicId" into v_anterior;
+    returning "imagenPublicId" into v_imagen_anterior;
   end if;
-  return jsonb_build_object('imagenAnterior', v_anterior);
+  return jsonb_build_object('imagenAnterior', v_imagen_anterior);
 end
 $$;

@@ -6,14 +6,14 @@
 -- Takes {strNombreUsuario, strPwd, strCorreo}; `strPwd` is the hash. A user who exists already
 -- keeps the stored email.
 --
--- Returns {ensured}, which is false if there is an active administrator. The audit names ADMIN_* as
--- the caller.
+-- Returns {ensured}, which is false if there is an active administrator. In the audit, the name of
+-- the caller is `ADMIN_*`.
 --
 -- Acquires lock_modulos, because several replicas may start together, and because a new profile gets a
 -- record for each module. Then locks the user and the profile.
 --
--- Raises a unique violation if another user has the email. Raises a unique violation if another
--- user has the name in different upper or lower case, or is just being given it.
+-- Raises a unique violation if another user has the email, or has the name in different upper or
+-- lower case. Raises it also if another transaction gives a user the name or the email meanwhile.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$

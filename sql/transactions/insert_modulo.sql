@@ -1,10 +1,8 @@
 -- Adds a module.
 --
--- Takes {strNombreModulo, semejante}. `semejante` is the name after NFKC normalisation, without
--- control, format and default-ignorable characters, in upper case and trimmed. It is compared with
--- the names of the system modules, so that a limited caller cannot imitate them, for example with
--- fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic,
--- and blank characters such as U+2800 are not recognised. Returns {data}; `data` is the new module.
+-- Takes {strNombreModulo, semejante}. `semejante` is the form of the name that is compared with the
+-- names of the system modules (sentModulo in src/modulo/queries.ts). Returns {data}; `data` is the
+-- new module.
 --
 -- Raises a unique violation if a module has the name already. If begin_write returns a limit,
 -- raises LL403 if `semejante` is the name of a system module.

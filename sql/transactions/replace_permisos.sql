@@ -2,18 +2,17 @@
 -- and there are no new records, it changes nothing.
 --
 -- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
--- flag is false. Takes the header `If-Match`, a text with the versions of the profile's records that
--- the caller expects to replace. If it is `*` or null, any version may be replaced. Returns
--- {version}: the version of the new records, or null if the profile is unknown.
+-- flag is false. `p_if_match` is the header `If-Match`, a text with the versions of the profile's
+-- records that may be replaced. If it is `*` or null, any version may be replaced. Returns {version}:
+-- the version of the new records, or null if the profile is unknown.
 --
--- Acquires share_modulos, so that no module is renamed or deleted meanwhile. begin_write locks the
--- profile, so two replacements at the same time follow one another, and the result is the records
--- of the later one.
+-- Acquires share_modulos. begin_write locks the profile, so two replacements at the same time follow
+-- one another, and the result is the records of the later one.
 --
 -- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
 -- 2. LL403 if a new record grants more than the caller's profile holds;
--- 3. LL412 if `p_if_match` does not have the version of the profile's records;
+-- 3. LL412 if `p_if_match` does not contain the version of the profile's records;
 -- 4. a foreign-key violation for an unknown profile, if there are new records;
 -- 5. a unique violation for a module that is named twice, and a foreign-key violation for an unknown
 --    module.
@@ -36,7 +35,7 @@ begin
   perform refuse_granting(p_permisos, v_write.limite);
 
   select "versionPermisos" into v_version from perfil where id = v_write.perfiles[1];
-  -- Without `p_if_match` this condition is not true.
+  -- If `p_if_match` is null, so is this condition.
   if p_if_match <> '*' and coalesce(strpos(p_if_match, '"' || v_version || '"'), 0) = 0 then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;
@@ -79,7 +78,10 @@ begin
   perform set_config('llavero.matriz', 'false', true);
   perform audit_matriz(p_id_perfil, v_antes);
 
-  select "versionPermisos" into v_version from perfil where id = p_id_perfil;
-  return jsonb_build_object('version', v_version);
+  return (
+    select jsonb_build_object('version', "versionPermisos")
+    from perfil
+    where id = p_id_perfil
+  );
 end
 $$;

@@ -8,8 +8,8 @@
 --
 -- Acquires share_modulos, because it may write permission records.
 --
--- If begin_write returns a limit, raises LL403 when the administrator flag changes, and when the
--- name of a profile changes that holds more than the caller's profile.
+-- If begin_write returns a limit, raises LL403 if the administrator flag changes. Raises it also if
+-- the name changes and the profile holds more than the caller's profile.
 create or replace function update_perfil(p_id integer, p_perfil jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
@@ -17,6 +17,7 @@ declare
   v_administrador boolean := (p_perfil ->> 'bitAdministrador')::boolean;
   v_nombre text := p_perfil ->> 'strNombrePerfil';
   v_antes perfil;
+  v_cambia boolean;
   v_write record;
   v_data jsonb;
 begin
@@ -30,7 +31,8 @@ begin
   if v_antes."strNombrePerfil" <> v_nombre then
     perform refuse_beyond(v_write.perfiles, v_write.limite);
   end if;
-  if v_antes."bitAdministrador" <> v_administrador and v_write.limite is not null then
+  v_cambia := v_antes."bitAdministrador" <> v_administrador;
+  if v_cambia and v_write.limite is not null then
     perform refuse('{"administrador": true}');
   end if;
 
@@ -41,7 +43,7 @@ begin
   where id = p_id
   returning to_jsonb(perfil) into v_data;
 
-  if v_antes."bitAdministrador" <> v_administrador then
+  if v_cambia then
     delete from permisos_perfil where "idPerfil" = p_id;
     if v_administrador then
       perform grant_all_modulos(p_id);

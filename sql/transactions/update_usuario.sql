@@ -14,7 +14,7 @@ returns jsonb
 language plpgsql
 as $$
 declare
-  v_anterior text;
+  v_imagen_anterior text;
   v_data jsonb;
 begin
   if not begin_write_usuario(p_id, (p_usuario ->> 'idPerfil')::integer, p_actor) then
@@ -22,7 +22,7 @@ begin
   end if;
 
   if p_usuario ->> 'imagenUrl' is not null then
-    select "imagenPublicId" into v_anterior from usuario where id = p_id;
+    select "imagenPublicId" into v_imagen_anterior from usuario where id = p_id;
   end if;
 
   update usuario
@@ -37,6 +37,6 @@ begin
     "imagenPublicId" = coalesce(p_usuario ->> 'imagenPublicId', "imagenPublicId")
   where id = p_id
   returning to_jsonb(usuario) into v_data;
-  return jsonb_build_object('data', v_data, 'imagenAnterior', v_anterior);
+  return jsonb_build_object('data', v_data, 'imagenAnterior', v_imagen_anterior);
 end
 $$;

@@ -10,9 +10,9 @@ import type { Caller, Lookup, Permission, Sesion, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
- * How many statements that look up sessions may be in flight. It is less if this is more than half of
- * the pool's connections. Requests that arrive at the same time share one, which serves 50 clients
- * 2.8 times as fast (`npm run bench -- --only lookup`). No session can be cached, because a permission
+ * How many statements that look up sessions may be in flight, but at most half of the pool's
+ * connections. Requests that arrive at the same time share one statement, which serves 50 clients 2.8
+ * times as fast (`npm run bench -- --only lookup`). No session can be cached, because a permission
  * that is revoked must lose its effect at once.
  */
 const MAX_IN_FLIGHT = 4
@@ -78,7 +78,7 @@ export function guardRoutes(
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // If the path has the id in the token, the first look-up leaves out the permission, which takes
-    // less time. It does not suffice if the user has got another profile since the token was issued.
+    // less time. A second one follows if the user has got another profile since the token was issued.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')
@@ -100,10 +100,10 @@ export function guardRoutes(
 }
 
 /**
- * Adds to a route the failures, the security requirements and the sentence that follow from its
- * `config.access`, for the OpenAPI document. A caller must meet one of the requirements. Without
- * any, a session is enough. OpenAPI 3.1 lets a requirement name roles. The role is the permission,
- * written as in `x-needs`.
+ * Adds to a route what follows from its `config.access` in the OpenAPI document: the failures, the
+ * security requirements and a sentence in the description. A caller must meet one of the
+ * requirements. OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in
+ * `x-needs`. For a requirement without a role, a session is enough.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

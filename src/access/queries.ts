@@ -27,8 +27,9 @@ const PERMITIDO = part`
  * The statement contains the tables of the permissions only if one of the look-ups has a permission.
  * They take a fifth of its time even if PostgreSQL reads none of their rows.
  *
- * The condition calls require_primary only on a standby, because the call takes time as well. PostgreSQL
- * evaluates the condition for each row. The left join gives each look-up one, even without a session.
+ * The condition calls require_primary only on a standby, because the call takes time as well.
+ * pg_is_in_recovery is volatile, so PostgreSQL evaluates the condition for each row. The left join
+ * gives each look-up a row, even without a session.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR

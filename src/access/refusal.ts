@@ -34,8 +34,8 @@ export const forbidden = (needs: Needs = ADMINISTRADOR) =>
   new RefusedFailure({ needs }, 'forbidden')
 
 /**
- * Adds a hook that describes each RefusedFailure for the log, and what is lacking in the header
- * `x-needs`.
+ * Adds a hook that adds to each RefusedFailure the details for the log, and sends what the caller
+ * lacks in the header `x-needs`.
  */
 export function reportRefusals(app: FastifyInstance) {
   app.addHook('onError', async (request, reply, error) => {

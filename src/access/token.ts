@@ -13,8 +13,8 @@ const TOKEN_SECONDS = 28_800
 
 /**
  * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no
- * token, or if the token has expired or has a wrong signature. Throws it also if the `id`, or the
- * `ver` if there is one, does not fit a column of the type integer.
+ * token, if it has expired or has a wrong signature, or if its `id` or `ver` does not fit a column of
+ * the type integer.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 
@@ -70,7 +70,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether a column of the type integer has room for the value. Any other value would fail
- * the statement that looks up the sessions of several requests.
+ * Returns whether the value fits a column of the type integer. Any other value would fail a statement
+ * that several requests share.
  */
 const isInteger = (value: number) => (value | 0) === value

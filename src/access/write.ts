@@ -8,9 +8,10 @@ export type FailureByConstraint = Record<string, FailureArguments>
  * Returns the answer of `call`, a statement like sql`select delete_perfil(…) as answer`. It calls a
  * function of sql/transactions, or one that begins a write.
  *
- * For an SQLSTATE of the service's own (sql/README.md) it throws a Failure: `unauthenticated` for
- * LL401, `forbidden` for LL403, and `changed` for LL412. For a violated constraint it throws the
- * Failure in `failures`. It rethrows every other error.
+ * Every write throws the Failure `unauthenticated` if the caller's session has ended, and `forbidden`
+ * if the caller lacks the permission of the endpoint or one of the four rules (README.md) refuses the
+ * write. A replacement of permission records may throw `changed`. For a violated constraint, the write
+ * throws the Failure in `failures`. It rethrows every other error.
  */
 export async function write<Answer>(
   call: Promise<Record<string, unknown>[]>,

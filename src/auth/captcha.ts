@@ -5,10 +5,7 @@ import { Failure } from '../http/answers/failures.js'
  * How long the captcha service may take from the request to the end of its answer, in milliseconds.
  */
 const TIMEOUT = 5000
-/**
- * How many tokens may be verified at a time. It is also the number of passwords that may wait for a
- * thread (password.ts).
- */
+/** How many tokens may be verified at a time. */
 const MAX_PENDING = 256
 /** The longest answer that is read, in bytes. Real answers have a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024

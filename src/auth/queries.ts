@@ -29,8 +29,7 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 
 /**
  * Begins a session of the user with this id, if the user is still active and `hash` is still the
- * hash of the user's password. Returns the version of the user's sessions, or null if that is not
- * so.
+ * hash of the user's password. Returns the version of the user's sessions, or else null.
  */
 export async function beginSesion(
   sql: Sql,
@@ -43,9 +42,9 @@ export async function beginSesion(
 }
 
 /**
- * Gives the caller a new password, of which `hash` is the hash, and ends all sessions of the
- * caller. Returns the version of the caller's sessions from now on. Throws the Failure
- * `unauthenticated` if the caller's session has ended already.
+ * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the version
+ * of the caller's sessions from now on. Throws the Failure `unauthenticated` if the caller's session
+ * has ended already.
  */
 export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
   const call = sql`select update_password(${hash}, ${caller}) as answer`

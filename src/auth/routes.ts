@@ -30,7 +30,7 @@ const CREDENTIALS_LIMIT = 16 * 1024
 /**
  * For how many client addresses attempts are counted. For users it is the plugin's default, 5,000.
  */
-const ADDRESSES = 100_000
+const MAX_ADDRESSES = 100_000
 
 interface Options {
   pool: Sql
@@ -44,9 +44,9 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     global: false,
     // The plugin has no value for `no limit`.
     max: config.LOGIN_RATE_LIMIT || Number.MAX_SAFE_INTEGER,
-    cache: ADDRESSES,
+    cache: MAX_ADDRESSES,
   })
-  // A login and a change of the password have one counter for each address.
+  // The logins and the changes of a password from one address share a counter.
   const limitByAddress = limitAttempts()
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 

@@ -9,8 +9,8 @@ import { inTime } from './sql.js'
  * collected for the next statement, which is sent when one of the others has been answered.
  *
  * The statement is sent after its look-ups have arrived, so it sees everything that was committed
- * before any of them. They fail together if `find` rejects, or if it has not answered ANSWER_TIMEOUT
- * after the first of them arrived.
+ * before any of them. All look-ups of a statement fail together if `find` rejects, or if it has not
+ * answered ANSWER_TIMEOUT after the first of them arrived.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

@@ -33,8 +33,8 @@ export interface Query extends PendingQuery<Row[]> {
 }
 
 /**
- * How a bigint is read. The driver would return a text. A number is exact up to 2^53, which no id and
- * no count reaches. 20 is PostgreSQL's id of the type.
+ * Makes the driver return a bigint as a number and not as a text. A number is exact up to 2^53, which
+ * no id and no count reaches. 20 is PostgreSQL's id of the type.
  */
 const BIGINT = { to: 20, from: [20], serialize: String, parse: Number }
 
@@ -123,7 +123,7 @@ export function openDriver(
         // Node cannot reset a connection that is being ended, and would never close it.
         if (!socket.writableEnded) socket.resetAndDestroy()
       }
-      // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
+      // While bytes wait to be sent, or the socket connects, resetAndDestroy closes nothing yet.
       close()
     },
   }

@@ -48,12 +48,9 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
 }
 
 /**
- * Creates or replaces all functions of sql/functions and sql/transactions, unless this was done
- * before. Each file defines the function that it is named after. Functions that a newer release has
- * created stay as they are, and so does a function without a file.
- *
- * The comment of the table `migracion` says where the functions come from: it has the version of
- * the release and the SHA-256 of all files.
+ * Creates or replaces all functions of sql/functions and sql/transactions, unless the database has
+ * them already, or has those of a newer release. The comment of the table `migracion` says where the
+ * functions come from: it has the version of the release and the SHA-256 of all files.
  */
 async function applyFunctions(tx: TransactionSql): Promise<void> {
   const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]
@@ -64,7 +61,7 @@ async function applyFunctions(tx: TransactionSql): Promise<void> {
   `
   const [, storedVersion = '', storedChecksum] = stored?.comment?.split(' ') ?? []
   if (storedChecksum === checksum) return
-  // 0.10.0 is higher than 0.9.0.
+  // With `numeric`, 0.10.0 is higher than 0.9.0.
   if (storedVersion.localeCompare(VERSION, 'en', { numeric: true }) > 0) return
 
   // The files are applied in the order of their names, so a `language sql` function may be created

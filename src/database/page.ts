@@ -14,12 +14,12 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
 
 /**
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
- * past the end has no rows. `rows` selects all rows of the list, in any order. They have an `id`.
- * `answer` selects what is returned from `pagina`, which contains the rows of the page.
+ * past the end has no rows. `rows` selects all rows of the list, in any order, with their `id`.
+ * `answer` selects from `pagina`, the rows of the page, what is returned.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
- * the page and the count. Without one, it reads the page by the index on `id`, from the newest row
- * on, and counts apart.
+ * the page and the count. Without one, it reads only the page, by the index on `id`, and counts the
+ * list separately.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,

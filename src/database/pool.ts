@@ -28,7 +28,8 @@ const READ_ONLY = '25006'
 
 /** PostgreSQL's settings for the connections of the pool. */
 const SETTINGS = {
-  // In milliseconds. It is less than ANSWER_TIMEOUT, so that the server gives a statement up first.
+  // In milliseconds. It is less than ANSWER_TIMEOUT, so that the server cancels a statement before the
+  // pool gives it up.
   statement_timeout: 4000,
   // The server probes a client that has been silent for this long, in seconds. If the client does
   // not answer, the server ends the session.
@@ -62,9 +63,8 @@ export type Pool = ReturnType<typeof openPool>
  * - Any other error: the server may have executed the statement.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
- * statement has been answered. If a statement has no answer in time, the network or the server is
- * silent, because the server has a shorter time limit. Then all connections of its instance are
- * reset.
+ * statement has been answered. If a statement has no answer in time, the network or the server counts
+ * as silent, since SETTINGS give the server less time. Then all connections of its instance are reset.
  */
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
@@ -78,7 +78,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   let lastFailure: Error | undefined
   /** When a statement was last answered, in milliseconds since the process has started. */
   let answeredAt = -Infinity
-  /** The host that has answered last, for the log. Undefined while the database is lost. */
+  /** The host that serves the pool, for the log. Undefined while the database is lost. */
   let serving = hosts[0]
   let isEnded = false
 
@@ -95,7 +95,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Returns the pool for the statements of a user, or of nobody. Together the statements of a user
+   * Returns the pool for the statements of a user, or of no user. Together the statements of a user
    * get at most half of the connections, but at least one. Further ones wait. If too many of them
    * wait already, a statement rejects with the Failure `busy`.
    */
@@ -103,8 +103,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     return (pieces, ...values) => {
       const query = driver.sql(pieces, ...(values as never[])) as Query
       const { resolve, reject } = query
-      // postgres.js calls the `handler` of a query when the query is awaited. Its own handler sends the
-      // query at once. This one queues it, and passes the pool's answer on to the caller.
+      // postgres.js calls the `handler` of a query when the query is awaited. Its own handler sends
+      // the query at once. This one queues it, and passes the pool's answer on to the caller.
       query.handler = () => {
         const sendBy = performance.now() + SEND_TIMEOUT
         takeShare(user, () => queue.push({ query, sendBy })).then(resolve, reject)
@@ -114,7 +114,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Returns the rows of a statement. Opening a connection for it is tried until the time `sendBy`.
+   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`.
    */
   async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
@@ -149,7 +149,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         replace(used)
       }
       if (query.state === null) return onUnsent(used, error as Error)
-      // After any other error of the server, its session goes on, or the driver notices its end.
+      // After any other PostgresError the session goes on, or the driver notices that it has ended.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
       else replace(used)

@@ -27,7 +27,7 @@ const stopAccepting = net.Server.prototype.close
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. A connection that is already open
  * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections
- * that are still idle, and waits for the requests in flight, whose answers then close theirs.
+ * that are still idle, and waits for the requests in flight. Their answers have `Connection: close`.
  *
  * Node counts a connection as idle once its answer is complete, even if the client has fetched only
  * a part of it. So a large answer to a slow client is cut off.

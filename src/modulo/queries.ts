@@ -30,8 +30,8 @@ export async function listTodosLosModulos(sql: Sql) {
 }
 
 /**
- * Adds a module and returns it as `data`. Throws the Failure `conflict` if the name is taken, and
- * `forbidden` if one of the four rules (README.md) refuses the write.
+ * Adds a module and returns it as `data`. Besides the Failures of every write (see `write`) it throws
+ * `conflict` if the name is taken.
  */
 export async function insertModulo(sql: Sql, caller: Caller, nombre: string) {
   const call = sql`select insert_modulo(${sentModulo(nombre)}, ${caller}) as answer`
@@ -48,8 +48,8 @@ export async function updateModulo(sql: Sql, caller: Caller, id: number, nombre:
 }
 
 /**
- * Removes a module with its permission records. Throws the Failure `conflict` if the module is a
- * system module, and `forbidden` if one of the four rules refuses the write.
+ * Removes a module with its permission records. Besides the Failures of every write (see `write`) it
+ * throws `conflict` if the module is a system module.
  */
 export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
   const call = sql`select delete_modulo(${id}, ${caller}) as answer`
@@ -57,7 +57,13 @@ export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promis
   if (!deleted) throw new Failure('conflict')
 }
 
-/** Returns the record of a module that insert_modulo.sql describes. */
+/**
+ * Returns the record for insert_modulo and update_modulo. `semejante` is the name after NFKC
+ * normalisation, in upper case, without invisible characters. It is compared with the names of the
+ * system modules, so that a caller with a limit cannot imitate them, for example with fullwidth
+ * letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and blank
+ * characters such as U+2800 are not recognised.
+ */
 const sentModulo = (strNombreModulo: string) => ({
   strNombreModulo,
   semejante: strNombreModulo

@@ -29,8 +29,7 @@ export async function listTodosLosPerfiles(sql: Sql) {
 
 /**
  * Adds a profile and returns it as `data`. An administrator's profile gets one permission record for
- * each module, with all flags. Throws the Failure `forbidden` if one of the four rules (README.md)
- * refuses the write.
+ * each module, with all flags. Throws the Failures of every write (see `write`).
  */
 export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo) {
   const call = sql`select insert_perfil(${perfil}, ${caller}) as answer`
@@ -48,8 +47,8 @@ export async function updatePerfil(sql: Sql, caller: Caller, id: number, perfil:
 }
 
 /**
- * Removes a profile with its permission records. Throws the Failure `conflict` if users have the
- * profile, and what insertPerfil throws.
+ * Removes a profile with its permission records. Besides the Failures of every write (see `write`) it
+ * throws `conflict` if users have the profile.
  */
 export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
   const call = sql`select delete_perfil(${id}, ${caller}) as answer`

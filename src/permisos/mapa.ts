@@ -42,11 +42,11 @@ export async function findMapa(sql: Sql, idPerfil: number) {
  * Returns a function that finds the permission map of the caller's own profile. It returns the
  * cached map of the version in the session, and reads the map if there is none.
  *
- * Every client loads this map after every login and every restored session, so the body of each
- * answer is cached. The version is stored in the profile's row, and every write to the map changes
- * it. The statement that authorises the request reads the version too, so no
- * replica ever sends an outdated map. `npm run bench -- --endpoint map` compares the cache with
- * reading the rows for each request.
+ * Every client loads this map after a login, and when it starts with a token that it has kept. So the
+ * body of each answer is cached. The version is stored in the profile's row, and every write to the
+ * map changes it. The statement that authorises the request reads the version too, so no replica ever
+ * sends an outdated map. `npm run bench -- --endpoint map` compares the cache with reading the rows
+ * for each request.
  *
  * Requests that need the same version wait for one read. These reads count towards no user's share
  * of the connections. If each request had a read of its own, one user whose map keeps changing could
@@ -56,7 +56,7 @@ export function cacheMapas(sql: Sql) {
   const cache = new LRUCache<string, Awaited<ReturnType<typeof findMapa>>, number>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ body }) => body.length,
-    // A read goes on when its place in the cache is needed for another map.
+    // A read in flight goes on when the cache needs its place for another map.
     ignoreFetchAbort: true,
     fetchMethod: (_version, _stale, { context: idPerfil }) => findMapa(sql, idPerfil),
   })
@@ -64,9 +64,9 @@ export function cacheMapas(sql: Sql) {
   return async ({ idPerfil, versionPermisos }: Sesion) => {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
-    // The map was written after the session had been looked up. The cache must not keep the new map
-    // under the old version. After a failover to a standby that was behind, the old version would be
-    // valid again.
+    // If the versions differ, the map was written after the session had been looked up. The cache must
+    // not keep the new map under the old version, which would be valid again after a failover to a
+    // standby that was behind.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

@@ -71,10 +71,9 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
 }
 
 /**
- * Adds a permission record and returns it as `data`. Throws one of these Failures:
- * - `invalid` if the profile or the module is unknown,
- * - `forbidden` if one of the four rules (README.md) refuses the write,
- * - `conflict` if the profile has a record for the module already.
+ * Adds a permission record and returns it as `data`. Besides the Failures of every write (see `write`)
+ * it throws `invalid` if the profile or the module is unknown, and `conflict` if the profile has a
+ * record for the module already.
  */
 export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEnviado) {
   const call = sql`select insert_permiso(${permiso}, ${caller}) as answer`
@@ -90,22 +89,19 @@ export async function updatePermiso(sql: Sql, caller: Caller, id: number, permis
   return write<{ data: Permiso | null }>(call, FAILURES)
 }
 
-/**
- * Removes a permission record. Throws the Failure `forbidden` if one of the four rules refuses the
- * write.
- */
+/** Removes a permission record. Throws the Failures of every write (see `write`). */
 export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
   await write(sql`select delete_permiso(${id}, ${caller}) as answer`)
 }
 
 /**
  * Replaces all permission records of a profile in one transaction. `ifMatch` is the header
- * `If-Match`: the records must have a version in it, unless it is `*` or null. Returns the version of
- * the new records, which is null if the profile is unknown.
+ * `If-Match`, which lists the versions that may be replaced. If it is `*` or null, any version may be
+ * replaced. Returns the version of the new records, which is null if the profile is unknown.
  *
- * Throws the Failure `conflict` if a module is unknown or named twice, or if the profile is unknown
- * and there are entries. Throws `forbidden` if one of the four rules refuses the
- * write, and `changed` if the records have another version.
+ * Besides the Failures of every write (see `write`) it throws `changed` if the records have another
+ * version. It throws `conflict` if a module is unknown or named twice, or if the profile is unknown
+ * and there are new records.
  */
 export async function replacePermisos(
   sql: Sql,

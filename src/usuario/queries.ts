@@ -44,9 +44,8 @@ export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
 }
 
 /**
- * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, with
- * which the user's profile is compared. It is null for a caller who may see all users. `needs` is
- * what the caller lacks to see the user, or null.
+ * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, or null
+ * for a caller who may see all users. `needs` is what that profile lacks to see the user, or null.
  */
 export async function findUsuario(sql: Sql, id: number, limite: number | null) {
   const [usuario] = await sql<(UsuarioVisto & { needs: Needs | null })[]>`
@@ -65,16 +64,15 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
 type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
- * Adds a user and returns it as `data`. Throws the Failure `conflict` if the email or the name is
- * taken, or if the profile is unknown. Throws `forbidden` if one of the four rules (README.md)
- * refuses the write.
+ * Adds a user and returns it as `data`. Besides the Failures of every write (see `write`) it throws
+ * `conflict` if the email or the name is taken, or if the profile is unknown.
  */
 export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<UsuarioNuevo>) {
   const call = sql`select insert_usuario(${usuario}, ${caller}) as answer`
   return write<{ data: Usuario }>(call, CONFLICT)
 }
 
-/** The name of the hosted image that a user no longer needs. Null or missing if there is none. */
+/** The name of the image that the image host no longer needs. Null or missing if there is none. */
 interface ImagenAnterior {
   imagenAnterior?: string | null
 }
@@ -97,8 +95,8 @@ export async function updateUsuario(
 }
 
 /**
- * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failure
- * `forbidden` if one of the four rules refuses the write.
+ * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failures of every
+ * write (see `write`).
  */
 export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
   const call = sql`select delete_usuario(${id}, ${caller}) as answer`

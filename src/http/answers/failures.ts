@@ -7,19 +7,19 @@ import type { FastifyError, FastifyInstance } from 'fastify'
  */
 export interface FailureAnswer {
   status: number
-  /** What the body has beside the `message`. */
-  head: Record<string, number | boolean>
+  /** The fields of the body beside the `message`. */
+  fields: Record<string, number | boolean>
   texts: string[]
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
 export function statusFailure(status: number, ...texts: string[]): FailureAnswer {
-  return { status, head: { statusCode: status }, texts }
+  return { status, fields: { statusCode: status }, texts }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
 export function successFailure(status: number, ...texts: string[]): FailureAnswer {
-  return { status, head: { success: false }, texts }
+  return { status, fields: { success: false }, texts }
 }
 
 /** The failures that every route can have, with their usual answers (see USUAL). */
@@ -30,7 +30,7 @@ export const OF_EVERY_ROUTE = {
   malformed: statusFailure(400),
 }
 
-/** Those that a body can cause, even if the route expects none. */
+/** The failures that a body can cause, even on a route that expects no body. */
 export const OF_BODIES = {
   noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
   tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
@@ -64,7 +64,7 @@ type FailureCode = keyof typeof USUAL
  * route declares both in `config.failures`.
  */
 export class Failure extends Error {
-  /** If it is known who was refused: the fields that the request's line in the log has for it. */
+  /** The fields for the request's line in the log, if it is known who was refused. */
   readonly refusal?: object
 
   constructor(
@@ -86,7 +86,7 @@ declare module 'fastify' {
   }
 }
 
-/** The content type of every failure. */
+/** The content type of JSON that is sent as a text or a buffer, such as every failure. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** How long a client that was refused with `busy` should wait before it tries again, in seconds. */
@@ -98,7 +98,7 @@ export function answerFailures(app: FastifyInstance) {
     const failure = toFailure(error)
     const { code, cause } = failure
     const declared = request.routeOptions.config.failures
-    const { status, head, texts } = declared?.[code] ?? USUAL[code]
+    const { status, fields, texts } = declared?.[code] ?? USUAL[code]
     request.failure = failure
 
     const details = { err: cause }
@@ -112,7 +112,7 @@ export function answerFailures(app: FastifyInstance) {
     if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
     // Fastify would serialize an object by the schema that the route has for this status. For a
     // failure with status 200 that is the schema of the success.
-    const json = JSON.stringify({ ...head, message: failure.message || texts[0] })
+    const json = JSON.stringify({ ...fields, message: failure.message || texts[0] })
     return reply.code(status).type(JSON_TYPE).send(json)
   })
 }

@@ -30,8 +30,9 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The first response that has not been sent yet. It belongs to an earlier request, or to this one if
-  // this one has not been read to its end, because no answer is sent before that (limits/bodies.ts).
+  // The oldest response that was not sent completely. If its request is complete, it is an earlier
+  // request. Otherwise it is the one that is refused: no answer is sent before its end
+  // (limits/bodies.ts).
   const response = connection.unanswered?.[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request, so the refusal
@@ -64,10 +65,10 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
 }
 
 /**
- * Refuses requests that Node or Fastify would answer in a form of its own: with the Failure
- * `unreadable` a path that cannot be decoded and HTTP/1.1 without `Host`, and with `notFound` an
- * unknown path, before the body is read. Refuses the method CONNECT with refuseConnection. Handles
- * requests with an unknown `Expect` header as if they had none.
+ * Refuses with a Failure what Node or Fastify would answer with a body of another shape. `unreadable`
+ * is for a path that cannot be decoded and for HTTP/1.1 without `Host`, and `notFound` for an unknown
+ * path, before the body is read. Refuses the method CONNECT with refuseConnection. Handles requests
+ * with an unknown `Expect` header as if they had none.
  */
 export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {

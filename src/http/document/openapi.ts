@@ -152,15 +152,15 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
  * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or
  * any text if `isOpen`.
  */
-function failureSchema({ head }: FailureAnswer, texts: string[], isOpen: boolean): TSchema {
+function failureSchema({ fields }: FailureAnswer, texts: string[], isOpen: boolean): TSchema {
   const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
   const message = Type.Unsafe({
     type: 'string',
     description: 'Qué ha fallado',
     ...(!isOpen && text),
   })
-  const fields = Object.entries(head).map(([name, value]) => {
+  const constants = Object.entries(fields).map(([name, value]) => {
     return [name, Type.Literal(value, { description: 'Que la petición ha fallado' })]
   })
-  return Type.Object({ ...Object.fromEntries(fields), message })
+  return Type.Object({ ...Object.fromEntries(constants), message })
 }

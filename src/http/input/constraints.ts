@@ -114,8 +114,8 @@ export const isEmail: Constraint = {
 }
 
 /**
- * Returns the whole number that `value` is, or that its text means to JavaScript. Returns NaN for
- * anything else. A blank text means 0. A number too large for a double becomes Infinity, but the
+ * Returns the whole number in `value`, a number or a text that JavaScript converts to one. Returns NaN
+ * for anything else. A blank text means 0. A number too large for a double becomes Infinity, but the
  * word `Infinity` is NaN.
  */
 function wholeNumber(value: unknown) {

@@ -125,7 +125,7 @@ export const Bool = (description: string) => field<boolean>([required, isBoolean
 interface TextOptions extends FieldOptions<string> {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
-  /** What counts as missing. By default, so do an empty text and a text of only white space. */
+  /** The constraint `missing`. By default an empty or blank text counts as missing, too. */
   presence?: Constraint
   /** The constraints that follow those of every text. */
   further?: Constraint[]

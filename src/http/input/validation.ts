@@ -4,8 +4,8 @@ import { readObject } from './fields.js'
 
 /**
  * Checks and decodes requests by the schemas of their routes. The path parameters are checked
- * before the body is read. Fastify has them checked again after that, so decoding them twice must
- * give the same values, as it does for ids.
+ * before the body is read. Fastify has them checked again after that, so a decoded value must stay the
+ * same when it is decoded again, as ids do.
  */
 export function validateRequests(app: FastifyInstance) {
   app.addHook('preParsing', async (request) => {

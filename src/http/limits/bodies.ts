@@ -11,8 +11,8 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const MAX_BYTES = 64 * 1024 * 1024
-/** This many bytes of each body are not counted. A login's body has no more, so none is refused. */
-const UNCOUNTED = 16 * 1024
+/** This many bytes of each body are not counted. A login has no larger body, so none is refused. */
+const UNCOUNTED_BYTES = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const FREE_SIZE = 1024 * 1024
@@ -29,12 +29,12 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
- * as `null`. No answer but a refusal of unreadable bytes (answers/unreadable.ts) is sent before its
- * request's body has arrived. Four Failures may be thrown:
+ * as `null`. An answer is sent only after the whole body has arrived, except a refusal of unreadable
+ * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
  *   than FREE_SIZE and may have more than 1,000 values
- * - `busy` when too many bytes of bodies are in memory, of all users or of this one
+ * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
  *
@@ -58,11 +58,11 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     let size = 0
 
     try {
-      // If the iterator destroyed the stream, the client would get no answer.
+      // The iterator must not destroy the stream, or the client would get no answer.
       for await (const piece of payload.iterator({ destroyOnReturn: false })) {
         const end = size + piece.length
         if (end > bodyLimit) throw new Failure('tooLarge')
-        setBodyBytes(request, Math.max(0, end - UNCOUNTED))
+        setBodyBytes(request, Math.max(0, end - UNCOUNTED_BYTES))
         // Double the buffer when it is full.
         if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
         piece.copy(body, size)

@@ -5,22 +5,25 @@ import { Failure } from '../answers/failures.js'
 /** How many tasks of one user may wait. */
 const MAX_WAITING_TASKS = 64
 /**
- * How many queues are kept. Beyond it the least recently used one is forgotten: its tasks go on, and
- * its user begins another queue.
+ * How many queues are kept. If there are more, the least recently used one is forgotten: its tasks go
+ * on, and its user gets another queue.
  */
-const USERS = 10_000
+const MAX_QUEUES = 10_000
 
 /**
  * Returns a function that calls `task` for a user. At most `concurrency` tasks of one user are in
  * progress at a time. Further ones wait, in the order of the calls. If MAX_WAITING_TASKS tasks of
- * the user wait already, the function throws the Failure `busy`. Tasks of nobody have no limit.
+ * the user wait already, the function throws the Failure `busy`. Tasks without a user have no limit.
  *
  * A task may itself wait in a queue of all users, for example for a connection. No user has more
  * than `concurrency` tasks in that queue, so the users take turns.
  */
 export function shareFairly(concurrency: number) {
   const open = () => fastq.promise((task: () => Promise<unknown>) => task(), concurrency)
-  const shares = new LRUCache<number, ReturnType<typeof open>>({ max: USERS, memoMethod: open })
+  const shares = new LRUCache<number, ReturnType<typeof open>>({
+    max: MAX_QUEUES,
+    memoMethod: open,
+  })
 
   return async <T>(user: number | undefined, task: () => Promise<T>) => {
     if (user === undefined) return task()

@@ -4,7 +4,7 @@ import sonic from 'sonic-boom'
 /** How many bytes of lines are kept in memory for a slow reader. Further lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
-const BATCH = 8192
+const BATCH_BYTES = 8192
 /** How long a line may wait for further lines, in milliseconds. */
 const MAX_DELAY = 100
 /** How long the end of the process may wait for a slow reader, in milliseconds. */
@@ -22,7 +22,7 @@ const END_DEADLINE = 500
 export function openDestination(fd: number) {
   const file = new sonic.SonicBoom({
     fd,
-    minLength: BATCH,
+    minLength: BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
     periodicFlush: MAX_DELAY,
   })

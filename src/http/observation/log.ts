@@ -39,7 +39,7 @@ export function logOptions(level: string, stream?: LogStream) {
 /** What every logged error has. */
 type LoggedError = Record<'type' | 'message' | 'stack', string>
 
-/** Returns what is logged of an error. A value that is not an error has none of the properties. */
+/** Returns what is logged of an error. A value that is not an error has none of these properties. */
 function serializeError(error: unknown): LoggedError {
   // Anything can be thrown, even null.
   const { name, message, stack = '', code, constraint_name, cause } = Object(error)
@@ -65,7 +65,7 @@ declare module 'fastify' {
  * line is the id in the header `x-request-id` of the answer. A refused request has the level
  * `audit` and the fields of the Failure's `refusal`.
  *
- * Fastify's hook `onResponse` does not run if the client disconnects.
+ * The hook is `onSend`, because Fastify does not run `onResponse` if the client disconnects.
  */
 export function logRequests(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
