@@ -48,15 +48,15 @@ const VARIABLES = {
 
   ADMIN_USERNAME: text(
     'a user name of at most 255 characters, all of them visible',
-    (text) => isAtMost(255, text) && isVisible(text),
+    (name) => isAtMost(255, name) && isVisible(name),
     '',
   ),
   ADMIN_PASSWORD: text(
     'a password of at most 72 bytes',
-    (text) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES && isStorable(text),
+    (password) => Buffer.byteLength(password) <= MAX_PASSWORD_BYTES && isStorable(password),
     '',
   ),
-  ADMIN_EMAIL: text('an email address', (text) => isAtMost(255, text) && isEmail(text), ''),
+  ADMIN_EMAIL: text('an email address', (email) => isAtMost(255, email) && isEmail(email), ''),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),
   METRICS: choice('false', 'true'),
@@ -106,22 +106,22 @@ function check(isValid: unknown): asserts isValid {
   if (!isValid) throw new Error()
 }
 
-type IsValid = (text: string) => boolean
+type IsValid = (value: string) => boolean
 
 /** A text. Without `preset`, the variable is required. */
 function text<Text extends string>(mustBe: string, isValid: IsValid, preset?: string) {
-  const parse = (text: string) => {
+  const parse = (value: string) => {
     // A preset of '' stands for a variable that is not set, and is valid.
-    check(text === preset || isValid(text))
-    return text as Text
+    check(value === preset || isValid(value))
+    return value as Text
   }
   return { mustBe, parse, preset }
 }
 
 function wholeNumber(unit: string, min: number, max: number, preset: number) {
-  const parse = (text: string) => {
-    const number = Number(text)
-    check(/^\d+$/.test(text) && number >= min && number <= max)
+  const parse = (value: string) => {
+    const number = Number(value)
+    check(/^\d+$/.test(value) && number >= min && number <= max)
     return number
   }
   return { mustBe: `${unit} from ${min} to ${max}`, parse, preset: String(preset) }
@@ -130,25 +130,25 @@ function wholeNumber(unit: string, min: number, max: number, preset: number) {
 /** One of several words. The first one is the default. */
 function choice<Choice extends string>(...choices: Choice[]) {
   const mustBe = `one of ${choices.join(', ')}`
-  return text<Choice>(mustBe, (text) => choices.some((choice) => choice === text), choices[0])
+  return text<Choice>(mustBe, (value) => choices.some((choice) => choice === value), choices[0])
 }
 
 /** Items that are separated by commas. The variable need not be set. */
 function list(mustBe: string, isItem: IsValid) {
-  const parse = (text: string) => {
-    const items = text ? text.split(',').map((item) => item.trim()) : []
+  const parse = (value: string) => {
+    const items = value ? value.split(',').map((item) => item.trim()) : []
     check(items.every(isItem))
     return items
   }
   return { mustBe, parse, preset: '' }
 }
 
-function isSecret(text: string) {
-  return text.length >= 32
+function isSecret(value: string) {
+  return value.length >= 32
 }
 
-function isWebAddress(text: string) {
-  return /^https?:$/.test(new URL(text).protocol)
+function isWebAddress(value: string) {
+  return /^https?:$/.test(new URL(value).protocol)
 }
 
 function isOrigin(item: string) {

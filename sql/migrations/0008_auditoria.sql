@@ -238,8 +238,8 @@ begin
 end
 $$;
 
--- trigger_audit_permiso is for an updated record.
-create function trigger_audit_permiso() returns trigger
+-- trigger_audit_updated_permiso is for an updated record.
+create function trigger_audit_updated_permiso() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 declare
@@ -331,7 +331,7 @@ create or replace trigger permisos_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
 create or replace trigger permisos_updated after update on permisos_perfil
-  for each row execute function trigger_audit_permiso();
+  for each row execute function trigger_audit_updated_permiso();
 create or replace trigger permisos_deleted after delete on permisos_perfil
   referencing old table as filas
   for each statement execute function trigger_audit_permisos();
@@ -349,7 +349,7 @@ revoke execute on function
   record_permisos(integer, bigint, jsonb, jsonb),
   trigger_audit_record(),
   trigger_audit_permisos(),
-  trigger_audit_permiso(),
+  trigger_audit_updated_permiso(),
   trigger_delete_permisos()
 from public;
 
