@@ -48,7 +48,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
       const answer = request(cloudinary.uploader, { ...account, agent })
       return await inTime(answer, TIMEOUT)
     } catch (error) {
-      throw hostError(error as Rejection)
+      throw hostError(error)
     } finally {
       agent.destroy()
     }
@@ -120,19 +120,13 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
   return { store, remove }
 }
 
-/** What the SDK rejects with. If the connection has failed, it has only `error`. */
-interface Rejection {
-  message?: unknown
-  http_code?: unknown
-  error?: NodeJS.ErrnoException
-}
-
 /**
- * Returns an error for an error or a Rejection of the SDK. The SDK's objects contain the whole
- * request, so only the message and the status are taken from them.
+ * Returns an error for what a call of the SDK has rejected with: an error, or an object, which has
+ * only `error` if the connection has failed. The SDK's objects contain the whole request, so only
+ * the message and the status are taken from them.
  */
-function hostError(rejection: Rejection) {
-  const { message, http_code: status, error } = rejection
+function hostError(rejection: unknown) {
+  const { message, http_code: status, error } = Object(rejection)
   const description = String(message ?? error?.code ?? error?.message)
   // The host's message may quote the image, which must not reach a log.
   const text = description.replace(/data:\S*/g, 'data:…').slice(0, 200)
