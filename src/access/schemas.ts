@@ -8,7 +8,6 @@ import { field } from '../http/input/fields.js'
 import { MAX_PASSWORD_BYTES } from '../texts.js'
 
 const fitsBcrypt: Constraint = {
-  name: 'bytes',
   message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
   isSatisfied: (text: string) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES,
 }

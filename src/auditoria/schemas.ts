@@ -70,7 +70,6 @@ function toMilliseconds(value: unknown) {
 }
 
 const isMoment: Constraint = {
-  name: 'moment',
   isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
   message: 'El campo %s debe ser una fecha ISO 8601',
   schema: { format: 'date-time' },

@@ -91,13 +91,11 @@ const BASE64 = String.raw`[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?`
 const DATA_URI = new RegExp(`^${HEAD}${BASE64}$`)
 
 const isDataImage: Constraint = {
-  name: 'prefix',
   message: 'El campo %s debe empezar por data:image',
   isSatisfied: (text: string) => text.startsWith('data:image'),
 }
 
 const isWholeImage: Constraint = {
-  name: 'image',
   message: 'El campo %s debe ser una imagen completa en base64',
   isSatisfied: (text: string) => DATA_URI.test(text),
 }

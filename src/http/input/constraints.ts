@@ -8,8 +8,9 @@ import * as texts from '../../texts.js'
 export interface Constraint {
   /**
    * The key under which a field can replace the constraint's message (see `Messages` in fields.ts).
+   * A constraint whose message no field replaces needs none.
    */
-  readonly name: string
+  readonly key?: string
   /** The message for the client, with `%s` in the place of the field's name. */
   readonly message: string
   /** What the OpenAPI document says of the constraint, as keywords of JSON Schema. */
@@ -20,7 +21,7 @@ export interface Constraint {
 
 /** Returns the constraint `missing`. A field violates it if its value is one of these. */
 const isNoneOf = (...values: unknown[]): Constraint => ({
-  name: 'missing',
+  key: 'missing',
   message: 'El campo %s es obligatorio',
   isSatisfied: (value) => !values.includes(value),
 })
@@ -42,21 +43,18 @@ export const requiredAndNotBlank: Constraint = {
 }
 
 export const isBoolean: Constraint = {
-  name: 'boolean',
   message: 'El campo %s debe ser booleano',
   schema: { type: 'boolean' },
   isSatisfied: (value) => typeof value === 'boolean',
 }
 
 export const isText: Constraint = {
-  name: 'text',
   message: 'El campo %s debe ser texto',
   schema: { type: 'string' },
   isSatisfied: (value) => typeof value === 'string',
 }
 
 export const isList: Constraint = {
-  name: 'list',
   message: 'El campo %s debe ser una lista',
   schema: { type: 'array' },
   isSatisfied: Array.isArray,
@@ -64,7 +62,6 @@ export const isList: Constraint = {
 
 /** The value is a whole number other than 0, or a text that JavaScript converts to one. */
 export const isId: Constraint = {
-  name: 'number',
   message: 'El campo %s debe ser un número entero distinto de 0',
   schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => Boolean(wholeNumber(value)),
@@ -72,7 +69,6 @@ export const isId: Constraint = {
 
 /** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
 export const isPage: Constraint = {
-  name: 'page',
   message: 'El campo %s debe ser un entero mayor o igual a 1',
   schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => wholeNumber(value) >= 1,
@@ -80,7 +76,6 @@ export const isPage: Constraint = {
 
 /** The value is one of the texts `choices`. */
 export const isOneOf = (choices: readonly unknown[]): Constraint => ({
-  name: 'choice',
   message: `El campo %s debe ser ${choices.join(' o ')}`,
   schema: { type: 'string', enum: choices },
   isSatisfied: (value) => choices.includes(value),
@@ -88,7 +83,7 @@ export const isOneOf = (choices: readonly unknown[]): Constraint => ({
 
 // The next four are the functions of texts.ts, as constraints.
 export const isStorable: Constraint = {
-  name: 'characters',
+  key: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',
   isSatisfied: texts.isStorable,
 }
@@ -100,14 +95,13 @@ export const isVisible: Constraint = {
 
 /** The text has at most `max` characters (code points). */
 export const hasAtMost = (max: number): Constraint => ({
-  name: 'length',
+  key: 'length',
   message: `El campo %s no puede superar los ${max} caracteres`,
   schema: { maxLength: max },
   isSatisfied: (text: string) => texts.isAtMost(max, text),
 })
 
 export const isEmail: Constraint = {
-  name: 'email',
   message: 'El campo %s debe ser un correo electrónico',
   schema: { format: 'email' },
   isSatisfied: texts.isEmail,

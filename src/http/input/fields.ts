@@ -21,7 +21,7 @@ import {
 } from './constraints.js'
 
 /**
- * The contract's texts for the constraints of a field, by the name of the constraint, or one text
+ * The contract's texts for the constraints of a field, by the key of the constraint, or one text
  * for all of them.
  */
 type Messages = Record<string, string> | string
@@ -53,10 +53,11 @@ export function field<T>(
   function read(name: string, value: unknown, isOptional: boolean) {
     const violated = constraints.find((constraint) => !constraint.isSatisfied(value))
     if (violated) {
-      if (violated.name === 'missing' && isOptional) return undefined
-      const message = typeof messages === 'string' ? messages : messages[violated.name]
-      if (message !== undefined) throw new Failure('invalid', message)
-      throw new Failure('malformed', violated.message.replace('%s', name))
+      const { key = '', message } = violated
+      if (key === 'missing' && isOptional) return undefined
+      const text = typeof messages === 'string' ? messages : messages[key]
+      if (text !== undefined) throw new Failure('invalid', text)
+      throw new Failure('malformed', message.replace('%s', name))
     }
     const { items } = keywords
     if (items) return (value as unknown[]).map((entry) => readObject(items, entry))
