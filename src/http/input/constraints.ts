@@ -36,10 +36,8 @@ export const requiredAndNotEmpty = isNoneOf(undefined, null, '')
 export const requiredAndNotBlank: Constraint = {
   ...required,
   schema: { minLength: 1 },
-  isSatisfied: (value) => {
-    const trimmed = typeof value === 'string' ? value.trim() : value
-    return requiredAndNotEmpty.isSatisfied(trimmed)
-  },
+  isSatisfied: (value) =>
+    typeof value === 'string' ? value.trim() !== '' : required.isSatisfied(value),
 }
 
 export const isBoolean: Constraint = {

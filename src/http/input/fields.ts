@@ -43,7 +43,7 @@ interface FieldOptions<T> extends SchemaOptions {
  */
 export function field<T>(
   constraints: readonly Constraint[],
-  { messages = {}, decode, ...keywords }: FieldOptions<T> = {},
+  { messages = {}, decode, ...keywords }: FieldOptions<T>,
 ) {
   /**
    * Returns the decoded value of the field, or undefined if it is optional and missing. Throws the
@@ -133,8 +133,12 @@ interface TextOptions extends FieldOptions<string> {
 }
 
 /** Returns the schema of a text that is stored. */
-export function Text(options: TextOptions = {}) {
-  const { max = 255, presence = requiredAndNotBlank, further = [], ...rest } = options
+export function Text({
+  max = 255,
+  presence = requiredAndNotBlank,
+  further = [],
+  ...rest
+}: TextOptions) {
   return field<string>([presence, isText, isStorable, hasAtMost(max), ...further], rest)
 }
 
