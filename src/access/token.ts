@@ -1,4 +1,3 @@
-import assert from 'node:assert'
 import cookie from '@fastify/cookie'
 import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -61,11 +60,11 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
   return (request) => {
     try {
       const token = verify(tokenOf(request) ?? '')
-      assert(isInteger(token.id) && isInteger(token.ver ?? 0), 'no user')
-      return token
+      if (isInteger(token.id) && isInteger(token.ver ?? 0)) return token
     } catch {
-      throw new Failure('unauthenticated')
+      // The token cannot be verified.
     }
+    throw new Failure('unauthenticated')
   }
 }
 

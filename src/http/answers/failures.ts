@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 
 /**
  * The answer to a kind of failure. A Failure without a text of its own is answered with the first
@@ -123,8 +123,8 @@ export function answerFailures(app: FastifyInstance) {
  */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  // Errors of Fastify and its plugins have a code. Any other error may lack it.
-  const { code } = error as Partial<FastifyError>
+  // Errors of Fastify and its plugins have a code. Anything else that is thrown may lack it.
+  const { code } = Object(error)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Failure('unsupported')
   if (code === 'FST_UNDER_PRESSURE') return new Failure('busy')
   return new Failure('unexpected', undefined, { cause: error })
