@@ -34,9 +34,9 @@ export interface Query extends PendingQuery<Row[]> {
 
 /**
  * Makes the driver return a bigint as a number and not as a text. A number is exact up to 2^53, which
- * no id and no count reaches. 20 is PostgreSQL's id of the type.
+ * no id and no count reaches.
  */
-const BIGINT = { to: 20, from: [20], serialize: String, parse: Number }
+const BIGINT = { ...postgres.BigInt, parse: Number }
 
 /** An instance of postgres.js. All of its connections go to the same host. */
 export type Driver = ReturnType<typeof openDriver>
