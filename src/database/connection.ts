@@ -68,10 +68,19 @@ export function openDriver(
     return socket
   }
 
-  /** Closes all connections. No connection can be opened afterwards. */
-  function close() {
+  /**
+   * Closes all connections with a reset, which drops the bytes that were not sent yet. So a
+   * statement that was reported as failed cannot reach the server later. No connection can be opened
+   * afterwards.
+   */
+  function cut() {
     isClosed = true
-    for (const socket of sockets) socket.destroy()
+    for (const socket of sockets) {
+      // Node cannot reset a connection that is being ended, and would never close it.
+      if (!socket.writableEnded) socket.resetAndDestroy()
+      // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
+      socket.destroy()
+    }
   }
 
   const options: DriverOptions = {
@@ -112,20 +121,9 @@ export function openDriver(
      */
     async end(timeout: number) {
       await sql.end({ timeout })
-      close()
+      cut()
     },
-    /**
-     * Closes all connections with a reset, which drops the bytes that were not sent yet. So a
-     * statement that was reported as failed cannot reach the server later.
-     */
-    cut() {
-      for (const socket of sockets) {
-        // Node cannot reset a connection that is being ended, and would never close it.
-        if (!socket.writableEnded) socket.resetAndDestroy()
-      }
-      // While bytes wait to be sent, or the socket connects, resetAndDestroy closes nothing yet.
-      close()
-    },
+    cut,
   }
 }
 
