@@ -18,7 +18,7 @@ export async function write<Answer>(
   failures: FailureByConstraint = {},
 ) {
   const [row] = await call.catch((error) => {
-    const { code, detail, constraint_name = '' } = error
+    const { code, detail, constraint_name } = error
     if (code === 'LL401') throw new Failure('unauthenticated')
     if (code === 'LL403') throw forbidden(JSON.parse(detail))
     if (code === 'LL412') throw new Failure('changed')

@@ -120,7 +120,7 @@ const RETRY_AFTER = {
 }
 
 /** The further headers of the answers with these statuses. */
-const HEADERS: Record<number, object | undefined> = {
+const HEADERS: Record<number, object> = {
   401: {
     'www-authenticate': { type: 'string', description: 'El esquema de autenticación: Bearer' },
   },
