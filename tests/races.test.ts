@@ -484,6 +484,15 @@ describe('although a user with the profile always has a write in progress', () =
     expect(await changeWhileBusy('insistentes', revoke)).toEqual({ status: 200, code: 'LL403' })
   })
 
+  it('takes permissions from the profile, for a caller whose profile has the higher id', async () => {
+    const revoke = async (idPerfil: number) => {
+      await insertUsuario('superior', await createAdministrador())
+      const token = await login('superior', ADMIN.strPwd)
+      return call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] }, { token })
+    }
+    expect(await changeWhileBusy('pertinaces', revoke)).toEqual({ status: 200, code: 'LL403' })
+  })
+
   it('adds a permission record to the profile', async () => {
     const add = (idPerfil: number) =>
       call('POST', '/api/permisos', record(idPerfil, world.ajeno, FLAGS))
