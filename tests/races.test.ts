@@ -450,7 +450,7 @@ it('ends a session although its user always has a write in progress', async () =
   expect(await changeBetween(write, logout)).toEqual({ status: 200, code: 'LL401' })
 })
 
-it('deletes a user although a login always is in progress', async () => {
+it('deletes a user although a login is always in progress', async () => {
   const id = await insertUsuario('reincidente', world.debil)
   const login: Begin = (query) => query`
     select begin_sesion(id, "strPwd", '{}') from usuario where id = ${id}

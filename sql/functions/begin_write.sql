@@ -45,7 +45,8 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets lock_perfil. The first element is null if a record or a user is added.
+  -- The profile that gets lock_perfil. The first element is null if the record or the user is new or
+  -- unknown.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin

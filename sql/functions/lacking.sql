@@ -1,4 +1,4 @@
--- Takes the ids of two profiles. Returns a permission that `p_id_perfil` holds and `p_propio` does not
+-- Takes the ids of two profiles. Returns something that `p_id_perfil` holds and `p_propio` does not
 -- hold, in the form that refuse takes: an administrator's profile, or else the permission for the
 -- module with the lowest id. Returns null if there is none. Returns null also if `p_propio` is null,
 -- which stands for a caller without a limit. A write must have locked both profiles.

@@ -1,5 +1,5 @@
 -- Takes the id of a user who is to be written, and acquires the advisory lock of that user. The lock
--- waits for the user's writes in progress, and the user's later writes wait for it. A null id locks
+-- waits for the user's writes and logins in progress, and later ones wait for it. A null id locks
 -- nothing.
 --
 -- The lock of the user's row alone would not suffice. PostgreSQL lets further transactions share a row

@@ -6,7 +6,7 @@
 -- at that time. The rows are:
 -- - for each profile by which the user has held the permission, the row by which that profile got
 --   it: a change of its records, of its administrator flag, or of the module's name;
--- - the row by which the user got a profile that already held the permission.
+-- - each row by which the user got a profile that already held the permission.
 --
 -- Applies the rows of the user, of the user's profiles and of the modules that have had the name,
 -- in the order of their ids. Rows that delete_auditoria has removed are missing.
@@ -26,7 +26,7 @@ declare
   v_administradores integer[] := '{}';
   -- The records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
   v_con_permiso text[] := '{}';
-  -- For each profile that holds the permission, the id of the row by which it got it, by profile id.
+  -- By the id of each profile that holds the permission: the id of the row by which it got it.
   v_origen jsonb := '{}';
   v_id integer;
   v_filas bigint[] := '{}';
@@ -81,7 +81,7 @@ begin
     end case;
 
     -- Find the profiles that hold the permission after this row. A profile that did not hold it before
-    -- has got it by this row. All others keep theirs.
+    -- has got it by this row. Every other one keeps the row by which it got it.
     select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
     into v_origen
     from unnest(v_perfiles) as id

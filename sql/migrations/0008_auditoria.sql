@@ -339,10 +339,11 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
--- Only the owner may execute the trigger functions, which run with the owner's rights, and the
--- functions that they call. Otherwise another user of the database could make them call functions of
--- that user with these rights. A temporary table with a trigger could do this, or types that hide the
--- types of the declared variables.
+-- Only the owner may execute the trigger functions, which run with the owner's rights, and those
+-- functions that they call and that declare variables. Otherwise another user of the database could
+-- make them call functions of that user with these rights: by a temporary table that has one of them
+-- as its trigger and columns of that user's types, or by types that hide the types of the variables
+-- when a session calls the function for the first time.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),

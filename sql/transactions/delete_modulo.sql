@@ -27,8 +27,8 @@ begin
   if is_modulo_de_sistema(v_nombre) then
     return '{"deleted": false}';
   end if;
-  -- Without a name, another transaction may have added the module since then: insert_modulo does not
-  -- wait for lock_modulos. The module counts as unknown.
+  -- If no name was found above, the module was unknown then, and counts as unknown. Another
+  -- transaction may have added it since, because insert_modulo does not wait for lock_modulos.
   if v_nombre is not null then
     -- The records go first, while the audit can still read the name of the module.
     delete from permisos_perfil where "idModulo" = p_id;

@@ -37,8 +37,8 @@ begin
     perform refuse('{"administrador": true}');
   end if;
 
-  -- Without a name, another transaction may have added the module since then: insert_modulo does not
-  -- wait for lock_modulos. The module counts as unknown.
+  -- If no name was found above, the module was unknown then, and counts as unknown. Another
+  -- transaction may have added it since, because insert_modulo does not wait for lock_modulos.
   update modulo
   set "strNombreModulo" = v_nombre_nuevo
   where id = p_id and v_nombre_anterior is not null

@@ -100,10 +100,10 @@ export function guardRoutes(
 }
 
 /**
- * Adds to a route what follows from its `config.access` in the OpenAPI document: the failures, the
- * security requirements and a sentence in the description. A caller must meet one of the
- * requirements. OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in
- * `x-needs`. For a requirement without a role, a session is enough.
+ * Adds to a route, for the OpenAPI document, what follows from its `config.access`: the failures, the
+ * security requirements and a sentence in the description. A caller must meet one of the requirements.
+ * OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in `x-needs`. For a
+ * requirement without a role, a session is enough.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

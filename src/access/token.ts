@@ -12,8 +12,8 @@ const TOKEN_SECONDS = 28_800
 
 /**
  * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no
- * token, if it has expired or has a wrong signature, or if its `id` or `ver` does not fit a column of
- * the type integer.
+ * token, if it has expired or has a wrong signature, or if its `id`, or its `ver` if it has one, does
+ * not fit a column of the type integer.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 
@@ -69,7 +69,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether the value fits a column of the type integer. Any other value would fail a statement
- * that several requests share.
+ * Returns whether the value fits a column of the type integer. Any other value would make a statement
+ * fail that several requests share.
  */
 const isInteger = (value: number) => (value | 0) === value

@@ -18,8 +18,8 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
  * `answer` selects from `pagina`, the rows of the page, what is returned.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
- * the page and the count. Without one, it reads only the page, by the index on `id`, and counts the
- * list separately.
+ * the page and the count. Without one, it reads the list by the index on `id`, from the newest row to
+ * the end of the page, and counts it separately.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,

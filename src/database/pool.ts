@@ -149,7 +149,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         replace(used)
       }
       if (query.state === null) return onUnsent(used, error as Error)
-      // After any other PostgresError the session goes on, or the driver notices that it has ended.
+      // After a PostgresError other than READ_ONLY the session goes on, or the driver notices its end.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
       else replace(used)

@@ -59,10 +59,10 @@ export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promis
 
 /**
  * Returns the record for insert_modulo and update_modulo. `semejante` is the name after NFKC
- * normalisation, in upper case, without invisible characters. It is compared with the names of the
- * system modules, so that a caller with a limit cannot imitate them, for example with fullwidth
- * letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and blank
- * characters such as U+2800 are not recognised.
+ * normalisation, without control, format and default-ignorable characters, in upper case and
+ * trimmed. It is compared with the names of the system modules, so that a caller with a limit cannot
+ * imitate them, for example with fullwidth letters or a zero-width space. Similar letters of another
+ * alphabet, such as Cyrillic, and blank characters such as U+2800 are not recognised.
  */
 const sentModulo = (strNombreModulo: string) => ({
   strNombreModulo,

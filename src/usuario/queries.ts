@@ -72,7 +72,7 @@ export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<U
   return write<{ data: Usuario }>(call, CONFLICT)
 }
 
-/** The name of the image that the image host no longer needs. Null or missing if there is none. */
+/** The name of the hosted image that is no longer needed. Null or missing if there is none. */
 interface ImagenAnterior {
   imagenAnterior?: string | null
 }

@@ -86,7 +86,7 @@ declare module 'fastify' {
   }
 }
 
-/** The content type of JSON that is sent as a text or a buffer, such as every failure. */
+/** The content type of JSON that is sent as a text or a buffer, such as that of every failure. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** How long a client that was refused with `busy` should wait before it tries again, in seconds. */

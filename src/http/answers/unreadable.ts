@@ -30,9 +30,9 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The oldest response that was not sent completely. If its request is complete, it is an earlier
-  // request. Otherwise it is the one that is refused: no answer is sent before its end
-  // (limits/bodies.ts).
+  // The oldest response that was not sent completely. If its request is complete, that is an earlier
+  // request. Otherwise it is the refused one, because no answer is sent before its request has been
+  // read to the end (limits/bodies.ts).
   const response = connection.unanswered?.[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request, so the refusal
