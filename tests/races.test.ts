@@ -47,11 +47,13 @@ let world: Awaited<ReturnType<typeof makeWorld>>
 
 /**
  * Inserts the attacker, whose profile has every flag on the four system modules but is not an
- * administrator; the profile `debil`, which has none; and `fuerte`, which has every flag on AJENO.
+ * administrator; the profiles `previo`, which has the lowest id, and `debil`, which have none; and
+ * `fuerte`, which has every flag on AJENO.
  */
 async function makeWorld() {
   const insertPerfil = (nombre: string) =>
     idOf(sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`)
+  const previo = await insertPerfil('previo')
   const propio = await insertPerfil('propio')
   const debil = await insertPerfil('debil')
   const fuerte = await insertPerfil('fuerte')
@@ -64,7 +66,7 @@ async function makeWorld() {
   const atacante = await insertUsuario('atacante', propio)
   const complice = await insertUsuario('complice', debil)
   const token = await login('atacante', ADMIN.strPwd)
-  return { propio, debil, fuerte, ajeno, libre, atacante, complice, token }
+  return { previo, propio, debil, fuerte, ajeno, libre, atacante, complice, token }
 }
 
 const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
@@ -239,8 +241,29 @@ const CHANGES: { name: string; write?: () => Request; change: () => Promise<void
     },
   },
   {
+    name: 'the permissions of the user who writes, with psql',
+    change: async () => {
+      await sql`
+        update permisos_perfil set "bitEditar" = "bitEditar" where "idPerfil" = ${world.propio}
+      `
+    },
+  },
+  {
     name: 'the profile that is written',
     change: () => succeed('POST', '/api/permisos/guardar-matriz', { idPerfil: world.debil }),
+  },
+  {
+    name: 'the profile that is written, with psql',
+    change: async () => {
+      await sql`update perfil set "bitAdministrador" = false where id = ${world.debil}`
+    },
+  },
+  {
+    name: 'the profile that is written and has a lower id than the own one, with psql',
+    write: () => ['POST', '/api/permisos/guardar-matriz', { idPerfil: world.previo }],
+    change: async () => {
+      await sql`update perfil set "bitAdministrador" = false where id = ${world.previo}`
+    },
   },
   {
     name: 'the modules of the records that are written',
