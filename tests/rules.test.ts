@@ -125,6 +125,14 @@ describe('begin_write', () => {
     expect(await begin({})).toBe('LL401')
   })
 
+  it('raises LL401 for an inactive user, even if no trigger has ended the sessions', async () => {
+    await sql`alter table usuario disable trigger prepare_usuario`
+    await sql`update usuario set "idEstadoUsuario" = false where id = ${JEFE}`
+    expect(await begin(actorOf(JEFE))).toBe('LL401')
+    await sql`update usuario set "idEstadoUsuario" = true where id = ${JEFE}`
+    await sql`alter table usuario enable trigger prepare_usuario`
+  })
+
   it('returns null as the limit of an administrator, and of any caller with AUTHORIZATION=client', async () => {
     expect(await begin(actorOf(ADMIN, { modulo: 'NINGUNO' }))).toBe(null)
     expect(await begin(actorOf(JEFE, { modulo: 'NINGUNO', enforced: false }))).toBe(null)
