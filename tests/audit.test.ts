@@ -376,6 +376,14 @@ describe('nobody rewrites the audit:', () => {
     ])
   })
 
+  it('delete_auditoria lets nothing else of its transaction remove rows', async () => {
+    const transaction = sql.begin(async (tx) => {
+      await tx`select delete_auditoria('2000-01-01')`
+      await tx`delete from auditoria`
+    })
+    await expect(transaction).rejects.toMatchObject({ code: '42501' })
+  })
+
   it('the deletion of a profile names it, although delete_auditoria has removed the row of its name', async () => {
     const { call, sql } = await testApp()
     const perfil = { strNombrePerfil: 'Antigua', bitAdministrador: true }

@@ -100,6 +100,7 @@ describe('a rule reads only the records of the profiles that it compares', () =>
       expect(reads, `round ${round}`).toBeLessThanOrEqual(MOST)
       const compared = await countPermisos((tx) => tx`select lacking(7, ${JEFE})`)
       expect(compared, `round ${round}`).toBeLessThanOrEqual(MOST)
+      expect(await countPermisos((tx) => tx`select lacking(${JEFE}, ${JEFE})`)).toBe(0)
     }
   })
 })

@@ -2,7 +2,8 @@
 -- about the removal. An operator calls this function, and the service never does.
 --
 -- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while
--- `llavero.retencion` is set.
+-- `llavero.retencion` is true. The clause `set` of a function would end this by itself, but only a
+-- superuser may create a function that sets such a parameter.
 create or replace function delete_auditoria(before timestamptz) returns bigint
 language plpgsql
 as $$
