@@ -24,7 +24,9 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. lock_perfil for one of `p_perfiles` and share_perfil for the caller's profile, by ascending id;
+-- 2. an advisory lock on one of `p_perfiles`, and its shared form on the caller's profile, by ascending
+--    id. The first one waits for the writes in progress of all callers with that profile, and their
+--    later writes wait for it;
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
 -- Foreign-key checks wait for none of these row locks. A later statement reads the permission.
@@ -45,8 +47,8 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets lock_perfil. The first element is null if the record or the user is new or
-  -- unknown.
+  -- The profile that gets the advisory lock. The first element is null if the record or the user is
+  -- new or unknown. If both are null, no profile is locked.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
@@ -61,12 +63,14 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- If both are the same profile, lock_perfil comes first: two writes that both shared the lock
-  -- already would deadlock.
+  -- If both are the same profile, the exclusive lock comes first. Otherwise two such writes would each
+  -- hold the shared lock and wait for the other to release it.
   if v_escrito <= v_propio then
-    perform lock_perfil(v_escrito), share_perfil(v_propio);
-  else
-    perform share_perfil(v_propio), lock_perfil(v_escrito);
+    perform pg_advisory_xact_lock(73057, v_escrito);
+  end if;
+  perform pg_advisory_xact_lock_shared(73057, v_propio);
+  if v_escrito > v_propio then
+    perform pg_advisory_xact_lock(73057, v_escrito);
   end if;
 
   -- Three statements lock the rows: those of `p_perfiles` up to the caller's own, the caller's own,

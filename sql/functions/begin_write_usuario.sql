@@ -26,10 +26,9 @@ declare
   v_exists boolean;
 begin
   if v_id_actor < p_id then
-    perform share_usuario(v_id_actor), lock_usuario(p_id);
-  else
-    perform lock_usuario(p_id);
+    perform share_usuario(v_id_actor);
   end if;
+  perform lock_usuario(p_id);
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
   -- Without a limit, refuse_beyond checks nothing. The condition saves the call.

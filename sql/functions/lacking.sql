@@ -1,6 +1,6 @@
--- Takes the ids of two profiles. Returns something that `p_id_perfil` holds and `p_propio` does not
--- hold, in the form that refuse takes: an administrator's profile, or else the permission for the
--- module with the lowest id. Returns null if there is none. Returns null also if `p_propio` is null,
+-- Takes the ids of two profiles. Returns the first thing that `p_id_perfil` holds and `p_propio` does
+-- not hold, in the form that refuse takes. This is the administrator flag, or else the permission for
+-- the module with the lowest id. Returns null if there is nothing, and also if `p_propio` is null,
 -- which stands for a caller without a limit. A write must have locked both profiles.
 --
 -- The query reads the first element of an aggregate instead of `limit 1`, with which PostgreSQL would
