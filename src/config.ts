@@ -1,5 +1,5 @@
 import { compile } from '@fastify/proxy-addr'
-import { isAtMost, isEmail, isStorable, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
+import { isAtMost, isEmail, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
@@ -53,7 +53,7 @@ const VARIABLES = {
   ),
   ADMIN_PASSWORD: text(
     'a password of at most 72 bytes',
-    (password) => Buffer.byteLength(password) <= MAX_PASSWORD_BYTES && isStorable(password),
+    (password) => Buffer.byteLength(password) <= MAX_PASSWORD_BYTES,
     '',
   ),
   ADMIN_EMAIL: text('an email address', (email) => isAtMost(255, email) && isEmail(email), ''),

@@ -22,8 +22,8 @@ type Access =
   /** The route needs no session. */
   | 'public'
   /**
-   * Any session. The four rules of README.md are not checked, so the route must write nothing but
-   * the caller's own user.
+   * Any session. For such a route begin_write checks neither a permission nor the four rules of
+   * README.md, so it may write nothing but the caller's own user.
    */
   | 'session'
   /** A session of a profile that has this permission. */
@@ -64,7 +64,7 @@ export function guardRoutes(
   { AUTHORIZATION }: Config,
 ) {
   const find = (lookups: Lookup[]) => findSesiones(pool, lookups)
-  const findSesion = batchLookups(find, Math.min(MAX_IN_FLIGHT, pool.half))
+  const findSesion = batchLookups(find, Math.min(MAX_IN_FLIGHT, pool.connectionsPerUser))
   app.addHook('onRoute', documentAccess)
 
   app.addHook('onRequest', async (request) => {

@@ -1,4 +1,4 @@
-import { EVERY } from '../database/page.js'
+import { TRUE } from '../database/page.js'
 import { part, type Sql } from '../database/sql.js'
 import type { Fila, Filtro, Pregunta } from './schemas.js'
 
@@ -50,7 +50,7 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
       keyColumns: part`entidad, "idEntidad",`,
       keyValues: part`${entidad}, ${id}::integer,`,
       keyOrder: part`entidad desc, "idEntidad" desc,`,
-      otherCondition: idUsuario === undefined ? EVERY : part`"idUsuario" = ${idUsuario}`,
+      otherCondition: idUsuario === undefined ? TRUE : part`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
@@ -58,7 +58,7 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
       keyColumns: part`"idUsuario",`,
       keyValues: part`${idUsuario}::integer,`,
       keyOrder: part`"idUsuario" desc,`,
-      otherCondition: entidad === undefined ? EVERY : part`entidad = ${entidad}`,
+      otherCondition: entidad === undefined ? TRUE : part`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
@@ -66,10 +66,10 @@ function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
       keyColumns: part`entidad,`,
       keyValues: part`${entidad},`,
       keyOrder: part`entidad desc,`,
-      otherCondition: EVERY,
+      otherCondition: TRUE,
     }
   }
-  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: EVERY }
+  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: TRUE }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */

@@ -27,9 +27,7 @@ const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as c
 
 /** The largest body of a login or logout, in bytes. */
 const CREDENTIALS_LIMIT = 16 * 1024
-/**
- * For how many client addresses attempts are counted. For users it is the plugin's default, 5,000.
- */
+/** For how many client addresses attempts are counted. */
 const MAX_ADDRESSES = 100_000
 
 interface Options {

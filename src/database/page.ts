@@ -7,15 +7,17 @@ const PAGINA = part`select * from pagina`
 const MATERIALIZED = part`materialized`
 const NOT_MATERIALIZED = part`not materialized`
 /** The condition that all rows satisfy. */
-export const EVERY = part`true`
+export const TRUE = part`true`
 
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
 
 /**
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
- * past the end has no rows. `rows` selects all rows of the list, in any order, with their `id`.
- * `answer` selects from `pagina`, the rows of the page, what is returned.
+ * past the end has no rows.
+ *
+ * `rows` is a select of all rows of the list, in any order, with their `id`. `answer` is a select
+ * from `pagina`, the rows of the page. It may join further columns.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
  * the page and the count. Without one, it reads the list by the index on `id`, from the newest row to
@@ -60,7 +62,7 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
  * its case once for the whole statement and not again for each row.
  */
 export function hasText(column: Value, search?: string) {
-  if (search === undefined) return EVERY
+  if (search === undefined) return TRUE
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
   return part`fold_case(${column}) like (select fold_case(${pattern}))`
 }

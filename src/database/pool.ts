@@ -16,8 +16,8 @@ const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * If a host has answered a statement less than this many milliseconds ago, and now refuses a new
- * connection, it has too many connections and is not down.
+ * A host that has answered a statement less than this many milliseconds ago is not down. If it refuses
+ * a new connection, it has too many connections.
  */
 const FULL_WITHIN = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -69,8 +69,8 @@ export type Pool = ReturnType<typeof openPool>
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
-  const half = Math.max(1, Math.floor(max / 2))
-  const takeShare = shareFairly(half)
+  const connectionsPerUser = Math.max(1, Math.floor(max / 2))
+  const takeShare = shareFairly(connectionsPerUser)
   /** The hosts. The first one is the host of the present driver. */
   const hosts = [...config.DATABASE_URL.hosts]
   let driver = open()
@@ -194,8 +194,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
 
   return Object.assign(forUser(), {
     forUser,
-    /** Half of the connections, but at least one. */
-    half,
+    /** How many connections the statements of one user may have at a time. */
+    connectionsPerUser,
     /**
      * Returns how many statements have a connection or open one, and how many wait for one. Those
      * that wait for their user's share are not counted.

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/schemas.js'
 import { write } from '../access/write.js'
-import { EVERY, findPage, hasText } from '../database/page.js'
+import { findPage, hasText, TRUE } from '../database/page.js'
 import { part, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
@@ -13,7 +13,7 @@ export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
     select id, "strNombrePerfil", "bitAdministrador"
     from perfil
     where ${hasText(NOMBRE, search)}
-      and ${isAdmin === undefined ? EVERY : part`"bitAdministrador" = ${isAdmin}`}
+      and ${isAdmin === undefined ? TRUE : part`"bitAdministrador" = ${isAdmin}`}
   `
   return findPage<Perfil>(sql, filtro, rows)
 }

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Done, Named } from '../http/answers/envelopes.js'
+import { Named, True } from '../http/answers/envelopes.js'
 import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
 import { field, Id, Omissible } from '../http/input/fields.js'
 
@@ -78,7 +78,7 @@ export type PermisosAccion = Static<typeof PermisosAccion>
 
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
-  success: Done,
+  success: True,
   permisos: Type.Object(
     {},
     {

@@ -29,7 +29,9 @@ type Uploader = typeof import('cloudinary').v2.uploader
 /** Returns the image host, a Cloudinary account (contract, sections 4.16 and 4.17). */
 export function imageHost({ CLOUDINARY_URL: account }: Config) {
   // Otherwise the SDK would read these variables. It gets the account at each call.
-  for (const name of ['URL', 'ACCOUNT_URL', 'API_PROXY']) delete process.env[`CLOUDINARY_${name}`]
+  delete process.env.CLOUDINARY_URL
+  delete process.env.CLOUDINARY_ACCOUNT_URL
+  delete process.env.CLOUDINARY_API_PROXY
 
   // The SDK takes http or https from its own configuration, and not from the `upload_prefix` of a
   // call. An agent of the right kind overrides it.

@@ -1,7 +1,7 @@
 import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
-import { EVERY, findPage, hasText } from '../database/page.js'
+import { findPage, hasText, TRUE } from '../database/page.js'
 import { part, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
@@ -37,8 +37,8 @@ export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
     select ${COLUMNS}
     from usuario
     where (${hasText(NOMBRE, search)} or ${hasText(CORREO, search)})
-      and ${idPerfil === undefined ? EVERY : part`"idPerfil" = ${idPerfil}`}
-      and ${estado === undefined ? EVERY : part`"idEstadoUsuario" = ${estado}`}
+      and ${idPerfil === undefined ? TRUE : part`"idPerfil" = ${idPerfil}`}
+      and ${estado === undefined ? TRUE : part`"idEstadoUsuario" = ${estado}`}
   `
   return findPage<UsuarioVisto>(sql, filtro, rows, CON_PERFIL)
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * The answer to a kind of failure. A Failure without a text of its own is answered with the first
- * of `texts`. The OpenAPI document lists all of them. Without `texts`, each Failure has a text of
- * its own.
+ * The answer to a kind of failure. The OpenAPI document lists all `texts`. The first one is the
+ * default: a Failure without a text of its own gets it. If the list is empty, each Failure of this
+ * kind has a text of its own.
  */
 export interface FailureAnswer {
   status: number
@@ -38,9 +38,9 @@ export const OF_BODIES = {
 }
 
 /**
- * The kinds of failure, with the answer of a route that declares no other answer. `invalid` is
- * input for which the route or the field has a text of its own. `malformed` has the constraint's
- * text, which names the field.
+ * The kinds of failure, with the answer of a route that declares no other answer. Invalid input is
+ * `invalid` if the contract has a text for it. Otherwise it is `malformed`, and the text names the
+ * field and the constraint.
  */
 export const USUAL = {
   ...OF_EVERY_ROUTE,

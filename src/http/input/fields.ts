@@ -126,9 +126,12 @@ export const Bool = (description: string) => field<boolean>([required, isBoolean
 interface TextOptions extends FieldOptions<string> {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
-  /** The constraint `missing`. By default an empty or blank text counts as missing, too. */
+  /**
+   * The constraint that decides when the text counts as missing. By default an empty or blank text
+   * does.
+   */
   presence?: Constraint
-  /** The constraints that follow those of every text. */
+  /** Constraints that are checked after those of every text. */
   further?: Constraint[]
 }
 
