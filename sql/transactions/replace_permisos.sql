@@ -34,7 +34,9 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   perform refuse_granting(p_permisos, v_write.limite);
 
-  select "versionPermisos" into v_version from perfil where id = v_write.perfiles[1];
+  if p_id_perfil = any(v_write.perfiles) then
+    select "versionPermisos" into v_version from perfil where id = p_id_perfil;
+  end if;
   -- If `p_if_match` is null, so is this condition.
   if p_if_match <> '*' and coalesce(strpos(p_if_match, '"' || v_version || '"'), 0) = 0 then
     raise exception using errcode = 'LL412', message = 'other version';

@@ -23,7 +23,7 @@ declare
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id], p_actor);
-  if v_write.perfiles = '{}' then
+  if p_id <> all(v_write.perfiles) then
     return '{"data": null}';
   end if;
 
