@@ -38,12 +38,11 @@ export class NoAnswer extends Error {
  * Returns what `answer` resolves to. Throws NoAnswer after `timeout` milliseconds, by default after
  * ANSWER_TIMEOUT.
  */
-export async function inTime<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const end = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer()), timeout)
+export function inTime<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new NoAnswer()), timeout)
+    answer.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
-  return Promise.race([answer, end]).finally(() => clearTimeout(timer))
 }
 
 /** Thrown if a statement could not be sent. The server has never received it. */
