@@ -154,6 +154,31 @@ describe('the administrator of ADMIN_*', () => {
     expect(usuarios).toHaveLength(1)
   })
 
+  it.each([
+    ['the user is deleted', 'delete from usuario'],
+    ['the profile loses the flag', 'update perfil set "bitAdministrador" = false'],
+  ])('is active although %s meanwhile', async (_, change) => {
+    await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Dirección', true)`
+    await sql`
+      insert into usuario
+        ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "idEstadoUsuario")
+      values ('raiz', 1, 'x', 'raiz@ejemplo.com', false)
+    `
+    let start: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx.unsafe(change)
+      start = ensure()
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+    })
+    await start
+    const administradores = await sql`
+      select from usuario
+      join perfil on perfil.id = "idPerfil"
+      where "idEstadoUsuario" and "bitAdministrador"
+    `
+    expect(administradores).toHaveLength(1)
+  })
+
   it('is set up beside a write in which that user changes the name of another one', async () => {
     await sql`insert into perfil ("strNombrePerfil") values ('Otro')`
     await sql`

@@ -185,6 +185,45 @@ describe('the audit of a write', () => {
     expect(rows.map(({ nombre }) => nombre)).toEqual(names.toSorted())
   })
 
+  it('names a module that is deleted with its records', async () => {
+    const idModulo = await addModulo()
+    const name = await nameOf('modulo', idModulo)
+    await write('POST', 'permisos', { idPerfil: await addPerfil(), idModulo })
+    await sql`delete from modulo where id = ${idModulo}`
+    const [row] = await sql`
+      select antes from auditoria where entidad = 'permisos' order by id desc limit 1
+    `
+    expect(row?.antes.permisos).toMatchObject([{ idModulo, nombreModulo: name }])
+  })
+
+  it('has a deletion and an insertion for a record that gets another id', async () => {
+    const idPerfil = await addPerfil()
+    await write('POST', 'permisos', { idPerfil, idModulo: 1 })
+    await sql`update permisos_perfil set id = default where "idPerfil" = ${idPerfil}`
+    const rows = await sql`
+      select accion
+      from auditoria
+      where entidad = 'permisos' and "idEntidad" = ${idPerfil}
+      order by id
+    `
+    expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'delete', 'insert'])
+  })
+
+  it('has a row for a record that is added after a matrix in the same transaction', async () => {
+    const idPerfil = await addPerfil()
+    const [caller] = await sql<[Row]>`
+      select jsonb_build_object('id', id, 'ver', "versionSesion", 'enforced', false) as actor
+      from usuario
+      where "strNombreUsuario" = ${ADMIN.strNombreUsuario}
+    `
+    await sql.begin(async (tx) => {
+      await tx`select replace_permisos(${idPerfil}, '[]', null, ${tx.json(caller.actor)})`
+      await tx`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, 1)`
+    })
+    const [last] = await sql`select * from auditoria order by id desc limit 1`
+    expect(last).toMatchObject({ accion: 'insert', entidad: 'permisos', idEntidad: idPerfil })
+  })
+
   it('looks up names by their keys, also after a statement has changed many records', async () => {
     const own = postgres(service.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
     const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
@@ -374,6 +413,14 @@ describe('nobody rewrites the audit:', () => {
       { accion: 'insert', nombre: 'DESPUÉS' },
       { accion: 'delete', entidad: 'auditoria', despues: { rows: removed.length } },
     ])
+  })
+
+  it('an update is refused, also where rows may be removed', async () => {
+    const transaction = sql.begin(async (tx) => {
+      await tx`set local llavero.retencion = 'true'`
+      await tx`update auditoria set "strNombreUsuario" = 'otro'`
+    })
+    await expect(transaction).rejects.toMatchObject({ code: '42501' })
   })
 
   it('delete_auditoria lets nothing else of its transaction remove rows', async () => {

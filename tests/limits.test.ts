@@ -225,6 +225,14 @@ describe('requests on one connection that do not wait for the answers', () => {
     client.destroy()
   })
 
+  it('are not carried out beyond the 16th', async () => {
+    const { body } = await call('POST', '/api/modulo', { strNombreModulo: 'SOBRANTE' })
+    const remove = getList.replace('GET /api/modulo/list', `DELETE /api/modulo/${body.data.id}`)
+    await untilClosed(open(`${`${getList}\r\n`.repeat(16)}${remove}\r\n`))
+    await sleep(100)
+    expect((await list()).body.data).toContainEqual(body.data)
+  })
+
   it.each(['/api/modulo/list', '/health/live', '/x', '/%'])(
     'make the service close the connection if there are 2,000 of them for %s',
     async (path) => {

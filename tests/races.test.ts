@@ -184,6 +184,18 @@ const ATTACKS: Attack[] = [
     unknown: statusFailure(404, 'Permiso no encontrado'),
   },
   {
+    name: 'renames a new profile',
+    table: 'perfil',
+    create: createAdministrador,
+    request: (id) => [
+      'PUT',
+      `/api/perfil/${id}`,
+      { strNombrePerfil: 'robado', bitAdministrador: true },
+    ],
+    unknown: statusFailure(404, 'Perfil no encontrado'),
+    lastCheck: 'begin_write',
+  },
+  {
     name: 'takes over a new user of a stronger profile',
     table: 'usuario',
     create: createUsuario,
@@ -286,7 +298,7 @@ async function nextId(table: Attack['table']) {
 /** For each table, the SQL expressions that an attack on one of its rows would change. */
 const ATTACKED_VALUES = {
   perfil: `
-    "bitAdministrador", "numPermisos",
+    "strNombrePerfil", "bitAdministrador", "numPermisos",
     (select count(*) from usuario where "idPerfil" = perfil.id) as usuarios
   `,
   permisos_perfil: '"idPerfil", "idModulo", "bitEditar"',
@@ -480,6 +492,14 @@ it('deletes a user although a login is always in progress', async () => {
   `
   const remove = () => call('DELETE', `/api/usuario/${id}`)
   expect(await changeBetween(login, remove)).toEqual({ status: 200, code: 'none' })
+})
+
+it('begins and records no session if the password is no longer the one that was compared', async () => {
+  const id = await insertUsuario('renovado', world.debil)
+  const [row] = await sql`select begin_sesion(${id}, 'el hash anterior', '{}') as answer`
+  expect(row?.answer).toEqual({ ver: null })
+  const logins = await sql`select from auditoria where accion = 'login' and "idEntidad" = ${id}`
+  expect(logins).toHaveLength(0)
 })
 
 describe('although a user with the profile always has a write in progress', () => {
