@@ -177,7 +177,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * Lets a new driver take the place of `used`, which ends when its statements have been answered.
    */
   function replace(used: Driver) {
-    if (used !== driver || isEnded) return
+    if (used !== driver) return
     driver = open()
     void used.end(END_TIMEOUT)
   }
