@@ -244,17 +244,10 @@ describe('rule 1: permission records', () => {
     await expectRefused('DELETE', `/api/perfil/${world.fuerte}`)
   })
 
-  it('answers 403 when a module would be deleted for which a stronger profile has a record', async () => {
+  it('answers 403 when a module would be deleted for which a stronger profile has a record, also if it is a system module', async () => {
     await expectRefused('DELETE', `/api/modulo/${world.nomina}`)
     await grant(world.fuerte, await moduloId('USUARIO'), ...FLAGS)
     await expectRefused('DELETE', `/api/modulo/${await moduloId('USUARIO')}`)
-  })
-
-  it('lets callers save a stronger profile as it is', async () => {
-    const [perfil] = await sql`
-      select "strNombrePerfil", "bitAdministrador" from perfil where id = ${world.fuerte}
-    `
-    expect((await attack('PUT', `/api/perfil/${world.fuerte}`, perfil)).status).toBe(200)
   })
 
   it('reports an unknown idPerfil or idModulo of a record, and repeated or too many entries of a matrix, before it answers 403', async () => {
@@ -409,6 +402,13 @@ it('answers 403 when the caller renames a profile that holds more', async () => 
   for (const id of [world.debil, world.propio]) {
     expect((await attack('PUT', `/api/perfil/${id}`, rename)).status).toBe(200)
   }
+})
+
+it('lets callers save a stronger profile as it is', async () => {
+  const [perfil] = await sql`
+    select "strNombrePerfil", "bitAdministrador" from perfil where id = ${world.fuerte}
+  `
+  expect((await attack('PUT', `/api/perfil/${world.fuerte}`, perfil)).status).toBe(200)
 })
 
 describe('rule 4: names of modules', () => {

@@ -157,7 +157,7 @@ describe('the administrator of ADMIN_*', () => {
   it.each([
     ['the user is deleted', 'delete from usuario'],
     ['the profile loses the flag', 'update perfil set "bitAdministrador" = false'],
-  ])('is active although %s meanwhile', async (_, change) => {
+  ])('is active in the end, although %s meanwhile', async (_, change) => {
     await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Dirección', true)`
     await sql`
       insert into usuario

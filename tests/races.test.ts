@@ -170,6 +170,18 @@ const ATTACKS: Attack[] = [
     unknown: DELETED,
   },
   {
+    name: 'renames a new profile',
+    table: 'perfil',
+    create: createAdministrador,
+    request: (id) => [
+      'PUT',
+      `/api/perfil/${id}`,
+      { strNombrePerfil: 'robado', bitAdministrador: true },
+    ],
+    unknown: statusFailure(404, 'Perfil no encontrado'),
+    lastCheck: 'begin_write',
+  },
+  {
     name: 'deletes a new record of a stronger profile',
     table: 'permisos_perfil',
     create: createRecord,
@@ -182,18 +194,6 @@ const ATTACKS: Attack[] = [
     create: createRecord,
     request: (id) => ['PUT', `/api/permisos/${id}`, record(world.debil, world.libre, [])],
     unknown: statusFailure(404, 'Permiso no encontrado'),
-  },
-  {
-    name: 'renames a new profile',
-    table: 'perfil',
-    create: createAdministrador,
-    request: (id) => [
-      'PUT',
-      `/api/perfil/${id}`,
-      { strNombrePerfil: 'robado', bitAdministrador: true },
-    ],
-    unknown: statusFailure(404, 'Perfil no encontrado'),
-    lastCheck: 'begin_write',
   },
   {
     name: 'takes over a new user of a stronger profile',

@@ -60,17 +60,20 @@ it.each([
   ['POST', { strNombreUsuario: 'nueva' }],
   ['PUT', { strNombreUsuario: 'renombrada' }],
   ['PUT', { strCorreo: 'nuevo@ejemplo.com' }],
-] as const)('is written under the lock of the names: %s with %j', async (method, changes) => {
-  const previa = `previa${method}${Object.keys(changes)}`
-  const path = method === 'POST' ? '' : (await create(previa)).id
-  let written: ReturnType<typeof send> | undefined
-  await sql.begin(async (tx) => {
-    await tx`select lock_nombres_de_usuario()`
-    written = send(method, path, usuario(previa, changes))
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-  })
-  expect((await written)?.body.data).toMatchObject(changes)
-})
+] as const)(
+  'writes a new name or email under the lock of the names: %s with %j',
+  async (method, changes) => {
+    const previa = `previa${method}${Object.keys(changes)}`
+    const path = method === 'POST' ? '' : (await create(previa)).id
+    let written: ReturnType<typeof send> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select lock_nombres_de_usuario()`
+      written = send(method, path, usuario(previa, changes))
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+    })
+    expect((await written)?.body.data).toMatchObject(changes)
+  },
+)
 
 it('overwrites every field but the password and the image, of one user only', async () => {
   const other = await create('otro')

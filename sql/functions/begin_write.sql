@@ -24,9 +24,9 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. an advisory lock on one of `p_perfiles`, and its shared form on the caller's profile, by ascending
---    id. The first one waits for the writes in progress of all callers with that profile, and their
---    later writes wait for it;
+-- 2. an exclusive advisory lock on one of `p_perfiles`, and a shared one on the caller's profile, by
+--    ascending id. The exclusive lock waits for the writes in progress of all callers with that
+--    profile, and their later writes wait for it (see lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
 -- Foreign-key checks wait for none of these row locks. A later statement reads the permission.
@@ -47,8 +47,8 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets the advisory lock. The first element is null if the record or the user is
-  -- new or unknown. If both are null, no profile is locked.
+  -- The profile that gets the exclusive lock. The first element is null if the record or the user is
+  -- new or unknown. If both elements are null, no profile gets it.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
@@ -63,8 +63,9 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- If both are the same profile, the exclusive lock comes first. Otherwise two such writes would each
-  -- hold the shared lock and wait for the other to release it.
+  -- If the written profile is the caller's own, the exclusive lock comes first. Otherwise two such
+  -- writes would each hold the shared lock and wait for the other to release it. If `v_escrito` is
+  -- null, neither condition is true.
   if v_escrito <= v_propio then
     perform pg_advisory_xact_lock(73057, v_escrito);
   end if;

@@ -17,8 +17,8 @@
 -- 2. the same if its module is unknown;
 -- 3. LL403 if one of the two profiles holds more than the caller's profile;
 -- 4. LL403 if the new content grants more than the caller's profile holds.
--- If the caller has no limit, this function looks for the module only if the record is unknown.
--- Otherwise the foreign key of the table reports an unknown module.
+-- If the caller has no limit, and the record is new or known, this function does not look for the
+-- module: the foreign key of the table reports an unknown one.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql

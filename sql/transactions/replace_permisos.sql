@@ -34,6 +34,7 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   perform refuse_granting(p_permisos, v_write.limite);
 
+  -- A profile that begin_write has not locked counts as unknown.
   if p_id_perfil = any(v_write.perfiles) then
     select "versionPermisos" into v_version from perfil where id = p_id_perfil;
   end if;

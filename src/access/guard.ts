@@ -10,7 +10,7 @@ import type { Caller, Lookup, Permission, Sesion, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
- * How many statements that look up sessions may be in flight, but at most half of the pool's
+ * How many statements that look up sessions may be in flight, but at most one user's share of the
  * connections. Requests that arrive at the same time share one statement, which serves 50 clients 2.8
  * times as fast (`npm run bench -- --only lookup`). No session can be cached, because a permission
  * that is revoked must lose its effect at once.
@@ -22,8 +22,8 @@ type Access =
   /** The route needs no session. */
   | 'public'
   /**
-   * Any session. For such a route begin_write checks neither a permission nor the four rules of
-   * README.md, so it may write nothing but the caller's own user.
+   * Any session. Neither a permission nor the four rules of README.md are checked, so the route must
+   * write nothing but the caller's own user.
    */
   | 'session'
   /** A session of a profile that has this permission. */

@@ -17,7 +17,7 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
  * past the end has no rows.
  *
  * `rows` is a select of all rows of the list, in any order, with their `id`. `answer` is a select
- * from `pagina`, the rows of the page. It may join further columns.
+ * from `pagina`, the rows of the page. It may join other tables.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
  * the page and the count. Without one, it reads the list by the index on `id`, from the newest row to

@@ -39,8 +39,8 @@ export const OF_BODIES = {
 
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. Invalid input is
- * `invalid` if the contract has a text for it. Otherwise it is `malformed`, and the text names the
- * field and the constraint.
+ * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`, and
+ * the text is that of the violated constraint.
  */
 export const USUAL = {
   ...OF_EVERY_ROUTE,

@@ -30,13 +30,13 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The oldest response that was not sent completely. It belongs to an earlier request if that request
-  // was read to its end, and to the refused one otherwise: no answer is sent before its request has
-  // been read to the end (limits/bodies.ts).
+  // The oldest response that was not sent completely. If its request was read to the end, that is an
+  // earlier request. Otherwise it is the refused one: no answer is sent before its request has been
+  // read to the end (limits/bodies.ts).
   const response = connection.unanswered?.[0]
   if (response?.req.complete) {
-    // The client would mistake the refusal for the answer to the earlier request, so it is sent after
-    // that answer.
+    // If the refusal were sent now, the client would mistake it for the answer to the earlier request.
+    // So it is sent after that answer.
     connection.pause()
     response.once('close', () => refuseConnection(app, connection, reason))
     return

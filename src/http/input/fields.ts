@@ -127,8 +127,8 @@ interface TextOptions extends FieldOptions<string> {
   /** The largest number of characters (code points), 255 by default. */
   max?: number
   /**
-   * The constraint that decides when the text counts as missing. By default an empty or blank text
-   * does.
+   * The constraint that decides which values count as missing. By default an empty or blank text is
+   * one of them.
    */
   presence?: Constraint
   /** Constraints that are checked after those of every text. */
