@@ -190,7 +190,7 @@ describe('the administrator of ADMIN_*', () => {
       await tx`select begin_write('{}', ${sql.json({ id: 1, ver: 0, enforced: false })})`
       start = ensure()
       await expect.poll(() => countWaiting(sql)).toBe(1)
-      await tx`select lock_nombres_de_usuario()`
+      await tx`select pg_advisory_xact_lock(7305511407)`
     })
     await start
     expect((await contents()).perfiles).toMatchObject([{}, { bitAdministrador: true }])

@@ -98,9 +98,9 @@ describe('a rule reads only the records of the profiles that it compares', () =>
         (tx) => tx`select update_usuario(5, ${tx.json(usuario(6 + round))}, ${tx.json(actor)})`,
       )
       expect(reads, `round ${round}`).toBeLessThanOrEqual(MOST)
-      const compared = await countPermisos((tx) => tx`select lacking(7, ${JEFE})`)
+      const compared = await countPermisos((tx) => tx`select needs_for(7, ${JEFE})`)
       expect(compared, `round ${round}`).toBeLessThanOrEqual(MOST)
-      expect(await countPermisos((tx) => tx`select lacking(${JEFE}, ${JEFE})`)).toBe(0)
+      expect(await countPermisos((tx) => tx`select needs_for(${JEFE}, ${JEFE})`)).toBe(0)
     }
   })
 })

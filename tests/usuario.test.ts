@@ -67,7 +67,7 @@ it.each([
     const path = method === 'POST' ? '' : (await create(previa)).id
     let written: ReturnType<typeof send> | undefined
     await sql.begin(async (tx) => {
-      await tx`select lock_nombres_de_usuario()`
+      await tx`select pg_advisory_xact_lock(7305511407)`
       written = send(method, path, usuario(previa, changes))
       await expect.poll(() => countWaiting(sql)).toBe(1)
     })

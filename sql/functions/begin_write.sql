@@ -24,12 +24,13 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. an exclusive advisory lock on one of `p_perfiles`, and a shared one on the caller's profile, by
---    ascending id. The exclusive lock waits for the writes in progress of all callers with that
+-- 2. an exclusive advisory lock on the first of `p_perfiles`, or on the second if the first is null,
+--    and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the writes in progress of all callers with that
 --    profile, and their later writes wait for it (see lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
--- Foreign-key checks wait for none of these row locks. A later statement reads the permission.
+-- Foreign-key checks wait for none of these row locks. The permission is read by a later statement, so
+-- that it is what was committed before the locks were granted.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -47,8 +48,8 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets the exclusive lock. The first element is null if the record or the user is
-  -- new or unknown. If both elements are null, no profile gets it.
+  -- The profile that gets the exclusive lock. The first of `p_perfiles` is null if the record or the
+  -- user is new or unknown. If both are null, no profile gets the lock.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin

@@ -52,7 +52,7 @@ begin
         if v_fila.accion = 'delete' then
           v_perfil := null;
         elsif v_fila.despues ? 'idPerfil' then
-          v_perfil := v_fila.despues ->> 'idPerfil';
+          v_perfil := (v_fila.despues ->> 'idPerfil')::integer;
         end if;
       when 'modulo' then
         if v_fila.despues ->> 'strNombreModulo' = p_modulo then

@@ -6,6 +6,6 @@ create or replace function refuse_beyond(p_perfiles integer[], p_limite integer)
 language plpgsql strict
 as $$
 begin
-  perform refuse(lacking(id, p_limite)) from unnest(p_perfiles) as id;
+  perform refuse(needs_for(id, p_limite)) from unnest(p_perfiles) as id;
 end
 $$;

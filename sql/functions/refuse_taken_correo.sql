@@ -1,8 +1,8 @@
 -- Takes the id of a user, which is null for a new user, and an email. Raises the unique violation of
 -- `strCorreo` if another user has the email.
 --
--- The trigger prepare_usuario calls it while it holds lock_nombres_de_usuario. ensure_administrador
--- also calls it before that, without the lock.
+-- The trigger prepare_usuario calls it while it holds the lock of names and emails.
+-- ensure_administrador also calls it before that, without the lock.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
 -- reports the index that it happens to check first. The client must get the error for the email,

@@ -1,5 +1,5 @@
 -- Takes the number of permission records that the transaction is about to write. If it is more than
--- 1,000, discards the plans that this connection keeps. Smaller writes keep them.
+-- 1,000, discards the plans that this connection keeps.
 --
 -- PostgreSQL checks the two foreign keys of each record with plans that the connection keeps. A
 -- plan from a time when `modulo` had one page reads the whole table. If the table has grown since

@@ -375,9 +375,10 @@ create trigger protect_auditoria before update or delete or truncate on auditori
 
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
--- If the service adds a user, or changes a name or an email, the trigger acquires
--- lock_nombres_de_usuario, and reports a taken email before a taken name. A write without
--- `llavero.actor` skips this: it may hold locks of rows already, and could deadlock.
+-- If the service adds a user, or changes a name or an email, the trigger acquires an advisory lock, and
+-- reports a taken email before a taken name. Without the lock, two transactions that exchange the
+-- names of two users could deadlock in the unique index. A write without `llavero.actor` skips this: it
+-- may hold locks of rows already, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.
@@ -397,7 +398,7 @@ begin
     or old."strNombreUsuario" <> new."strNombreUsuario"
     or old."strCorreo" <> new."strCorreo"
   ) then
-    perform lock_nombres_de_usuario();
+    perform pg_advisory_xact_lock(7305511407);
     perform refuse_taken_correo(new.id, new."strCorreo");
   end if;
   return new;

@@ -52,7 +52,7 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
     select
       ${COLUMNS},
       "strNombrePerfil" as "nombrePerfil",
-      lacking("idPerfil", ${limite}) as needs
+      needs_for("idPerfil", ${limite}) as needs
     from usuario
     join perfil on perfil.id = "idPerfil"
     where usuario.id = ${id}
@@ -72,9 +72,9 @@ export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<U
   return write<{ data: Usuario }>(call, CONFLICT)
 }
 
-/** The name of the hosted image that is no longer needed. Null or missing if there is none. */
+/** The name of the hosted image that is no longer needed, or null if there is none. */
 interface ImagenAnterior {
-  imagenAnterior?: string | null
+  imagenAnterior: string | null
 }
 
 /**

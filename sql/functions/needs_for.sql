@@ -1,15 +1,16 @@
--- Takes the ids of two profiles. Returns the first thing that `p_id_perfil` holds and `p_propio` does
--- not hold, in the form that refuse takes. This is the administrator flag, or else the permission for
--- the module with the lowest id. Returns null if there is nothing, and also if `p_propio` is null,
--- which stands for a caller without a limit. A write must have locked both profiles.
+-- Takes the id of a profile, and the id of the profile that limits the caller (`limite` of
+-- begin_write). Returns the first thing that `p_id_perfil` holds and `p_limite` does not hold, in the
+-- form that refuse takes. This is the administrator flag, or else the permission for the module with
+-- the lowest id. Returns null if there is nothing, and also if `p_limite` is null: then the caller has
+-- no limit. A write must have locked both profiles.
 --
 -- The query reads the first element of an aggregate instead of `limit 1`, with which PostgreSQL would
 -- scan the whole table if the table has no statistics.
-create or replace function lacking(p_id_perfil integer, p_propio integer) returns jsonb
+create or replace function needs_for(p_id_perfil integer, p_limite integer) returns jsonb
 language plpgsql stable strict
 as $$
 begin
-  if p_id_perfil = p_propio then
+  if p_id_perfil = p_limite then
     return null;
   end if;
   if exists (select from perfil where id = p_id_perfil and "bitAdministrador") then
@@ -27,7 +28,7 @@ begin
     ))[1]
     from permisos_perfil as otro
     left join permisos_perfil as propio
-      on propio."idPerfil" = p_propio and propio."idModulo" = otro."idModulo"
+      on propio."idPerfil" = p_limite and propio."idModulo" = otro."idModulo"
     where otro."idPerfil" = p_id_perfil and flag_beyond(otro, propio) is not null
   );
 end
