@@ -6,8 +6,8 @@ import { VERSION } from './version.js'
 
 /** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
 const EXIT_DEADLINE = 9000
-/** How long `/health/ready` answers 503 while connections are still accepted, in milliseconds. */
-const NOTICE = 500
+/** How long `/health/ready` answers 503 before the service stops accepting, in milliseconds. */
+const NOT_READY_FOR = 500
 
 const log = openDestination(process.stdout.fd)
 let problem = 'llavero cannot start'
@@ -53,7 +53,7 @@ async function stop(signal: NodeJS.Signals) {
   // If the service does not listen yet, no request can be lost, and PostgreSQL rolls back a
   // migration that has not ended.
   if (app.server.listening) {
-    await sleep(NOTICE)
+    await sleep(NOT_READY_FOR)
     await app.close()
   }
   await exit(0)

@@ -15,31 +15,31 @@ export interface AnswerWithHeaders<Body = any> extends Answer<Body> {
 export const withoutHeaders = ({ status, body }: Answer): Answer => ({ status, body })
 
 /** The first of the contract's two failure bodies: `{ statusCode, message }`. */
-export const statusFailure = (status: number, message: string): Answer => ({
+export const withStatusCode = (status: number, message: string): Answer => ({
   status,
   body: { statusCode: status, message },
 })
 
 /** The second of the contract's two failure bodies: `{ success: false, message }`. */
-export const successFailure = (status: number, message: string): Answer => ({
+export const withSuccessFalse = (status: number, message: string): Answer => ({
   status,
   body: { success: false, message },
 })
 
-export const UNAUTHENTICATED = statusFailure(401, 'Sesión no válida o expirada')
-export const FORBIDDEN = statusFailure(403, 'No tiene permiso para realizar esta acción')
-export const NOT_FOUND = statusFailure(404, 'Recurso no encontrado')
-export const TOO_LARGE = statusFailure(413, 'El cuerpo de la petición es demasiado grande')
-export const INTERNAL = statusFailure(500, 'Error interno del servidor')
-export const NOT_UPDATED = statusFailure(
+export const UNAUTHENTICATED = withStatusCode(401, 'Sesión no válida o expirada')
+export const FORBIDDEN = withStatusCode(403, 'No tiene permiso para realizar esta acción')
+export const NOT_FOUND = withStatusCode(404, 'Recurso no encontrado')
+export const TOO_LARGE = withStatusCode(413, 'El cuerpo de la petición es demasiado grande')
+export const INTERNAL = withStatusCode(500, 'Error interno del servidor')
+export const NOT_UPDATED = withStatusCode(
   500,
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
 )
-export const BUSY = statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.')
+export const BUSY = withStatusCode(503, 'Servicio ocupado. Intente de nuevo más tarde.')
 
 /** The two answers of `/health/ready`. */
 export const READY: Answer = { status: 200, body: { status: 'ok' } }
-export const NOT_READY = statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.')
+export const NOT_READY = withStatusCode(503, 'Servicio no disponible. Intente de nuevo más tarde.')
 
 export const DELETED: Answer = {
   status: 200,

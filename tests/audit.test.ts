@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { listAuditoria } from '../src/auditoria/queries.js'
-import type { Filtro } from '../src/auditoria/schemas.js'
+import type { AuditoriaFiltro } from '../src/auditoria/schemas.js'
 import type { Sql } from '../src/database/sql.js'
 import type { AnswerWithHeaders } from './answers.js'
-import { FORBIDDEN, statusFailure } from './answers.js'
+import { FORBIDDEN, withStatusCode } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -702,7 +702,7 @@ describe('the rows by which a user got a permission', () => {
     ['idUsuario=1&modulo=X', 'El campo accion es obligatorio'],
   ])('need %s', async (query, message) => {
     expect(await call('GET', `/api/auditoria/origen?${query}`)).toMatchObject(
-      statusFailure(400, message),
+      withStatusCode(400, message),
     )
     const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
     expect(unknown.body.message).toContain('El campo accion debe ser bitAgregar o bitEditar o')
@@ -718,7 +718,7 @@ it('a page of the audit reads at most 51 rows, with each filter and in the middl
   `
   await sql`analyze auditoria`
   const [middle] = await sql<[Row]>`select id::int from auditoria where entidad = 'perfil' limit 1`
-  const filters: Filtro[] = [
+  const filters: AuditoriaFiltro[] = [
     {},
     { idUsuario: 1 },
     { entidad: 'perfil' },
@@ -738,5 +738,5 @@ it('a page of the audit reads at most 51 rows, with each filter and in the middl
 })
 
 /** Returns the number of rows of the audit that PostgreSQL reads for a page. */
-const readsOf = (filter: Filtro) =>
+const readsOf = (filter: AuditoriaFiltro) =>
   countReads(sql, 'auditoria', (tx) => listAuditoria(tx as unknown as Sql, filter))

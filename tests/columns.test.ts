@@ -61,35 +61,35 @@ async function makeWrites(): Promise<Record<string, () => Promise<unknown>>> {
     strCorreo: `${nombre}${round}@x.es`,
     idEstadoUsuario: true,
   })
-  const { id } = (await insertPerfil(pool, caller, perfil('base'))).data
-  const { data: borrado } = await insertPerfil(pool, caller, perfil('borrado'))
-  const { data: elevado } = await insertPerfil(pool, caller, perfil('elevado'))
-  const { data: matriz } = await insertPerfil(pool, caller, perfil('matriz'))
-  const { data: renombrado } = await insertModulo(pool, caller, `RENOMBRADO ${round}`)
-  const { data: sobrante } = await insertModulo(pool, caller, `SOBRANTE ${round}`)
-  const { data: cambiado } = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 1 })
-  const { data: quitado } = await insertPermiso(pool, caller, { idPerfil: id, idModulo: 2 })
-  const { data: editado } = await insertUsuario(pool, caller, usuario('editado', id))
-  const { data: despedido } = await insertUsuario(pool, caller, usuario('despedido', id))
-  const { data: saliente } = await insertUsuario(pool, caller, usuario('saliente', id))
+  const { id } = (await insertPerfil(pool, perfil('base'), caller)).data
+  const { data: borrado } = await insertPerfil(pool, perfil('borrado'), caller)
+  const { data: elevado } = await insertPerfil(pool, perfil('elevado'), caller)
+  const { data: matriz } = await insertPerfil(pool, perfil('matriz'), caller)
+  const { data: renombrado } = await insertModulo(pool, `RENOMBRADO ${round}`, caller)
+  const { data: sobrante } = await insertModulo(pool, `SOBRANTE ${round}`, caller)
+  const { data: cambiado } = await insertPermiso(pool, { idPerfil: id, idModulo: 1 }, caller)
+  const { data: quitado } = await insertPermiso(pool, { idPerfil: id, idModulo: 2 }, caller)
+  const { data: editado } = await insertUsuario(pool, usuario('editado', id), caller)
+  const { data: despedido } = await insertUsuario(pool, usuario('despedido', id), caller)
+  const { data: saliente } = await insertUsuario(pool, usuario('saliente', id), caller)
 
   return {
-    insertPerfil: () => insertPerfil(pool, caller, perfil('nuevo', true)),
-    updatePerfil: () => updatePerfil(pool, caller, elevado.id, perfil('elevado', true)),
-    deletePerfil: () => deletePerfil(pool, caller, borrado.id),
-    insertModulo: () => insertModulo(pool, caller, `NUEVO ${round}`),
-    updateModulo: () => updateModulo(pool, caller, renombrado.id, `OTRO ${round}`),
-    deleteModulo: () => deleteModulo(pool, caller, sobrante.id),
-    insertPermiso: () => insertPermiso(pool, caller, { idPerfil: id, idModulo: 3 }),
-    updatePermiso: () => updatePermiso(pool, caller, cambiado.id, { idPerfil: id, idModulo: 4 }),
-    deletePermiso: () => deletePermiso(pool, caller, quitado.id),
-    replacePermisos: () => replacePermisos(pool, caller, matriz.id, [{ idModulo: 1 }], null),
-    checkUsuarioWrite: () => checkUsuarioWrite(pool, caller, null, id),
-    insertUsuario: () => insertUsuario(pool, caller, usuario('nuevo', id)),
-    updateUsuario: () => updateUsuario(pool, caller, editado.id, usuario('editado', id)),
-    deleteUsuario: () => deleteUsuario(pool, caller, despedido.id),
+    insertPerfil: () => insertPerfil(pool, perfil('nuevo', true), caller),
+    updatePerfil: () => updatePerfil(pool, elevado.id, perfil('elevado', true), caller),
+    deletePerfil: () => deletePerfil(pool, borrado.id, caller),
+    insertModulo: () => insertModulo(pool, `NUEVO ${round}`, caller),
+    updateModulo: () => updateModulo(pool, renombrado.id, `OTRO ${round}`, caller),
+    deleteModulo: () => deleteModulo(pool, sobrante.id, caller),
+    insertPermiso: () => insertPermiso(pool, { idPerfil: id, idModulo: 3 }, caller),
+    updatePermiso: () => updatePermiso(pool, cambiado.id, { idPerfil: id, idModulo: 4 }, caller),
+    deletePermiso: () => deletePermiso(pool, quitado.id, caller),
+    replacePermisos: () => replacePermisos(pool, matriz.id, [{ idModulo: 1 }], null, caller),
+    checkUsuarioWrite: () => checkUsuarioWrite(pool, null, id, caller),
+    insertUsuario: () => insertUsuario(pool, usuario('nuevo', id), caller),
+    updateUsuario: () => updateUsuario(pool, editado.id, usuario('editado', id), caller),
+    deleteUsuario: () => deleteUsuario(pool, despedido.id, caller),
     beginSesion: () => beginSesion(pool, { ...saliente, strPwd: 'hash' } as never, caller),
-    updatePassword: () => updatePassword(pool, { ...caller, id: editado.id }, 'hash'),
+    updatePassword: () => updatePassword(pool, 'hash', { ...caller, id: editado.id }),
     endSesiones: () => endSesiones(pool, { ...caller, id: saliente.id }),
   }
 }

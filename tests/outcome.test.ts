@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
-import { mayHaveHappened, NoAnswer, StatementNotSent } from '../src/database/sql.js'
+import { AnswerTimeout, mayHaveHappened, StatementNotSent } from '../src/database/sql.js'
 import { Failure } from '../src/http/answers/failures.js'
 
 const postgresError = (code: string) =>
@@ -18,7 +18,7 @@ describe('a write that has failed', () => {
   })
 
   it.each([
-    ['had no answer in time', new NoAnswer()],
+    ['had no answer in time', new AnswerTimeout()],
     ['lost its connection', Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })],
     ['was sent by a pooler that lost the server', postgresError('08P01')],
   ])('may have been executed if it %s', (_, error) => {

@@ -1,6 +1,6 @@
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
-import { DELETED, statusFailure, withoutHeaders } from './answers.js'
+import { DELETED, withoutHeaders, withStatusCode } from './answers.js'
 import { testApp } from './app.js'
 import { type Method, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -125,7 +125,7 @@ describe('GET /api/usuario', async () => {
     const data = { ...user, nombrePerfil: 'de las listas' }
     expect(await send('GET', user.id)).toEqual({ status: 200, body: { success: true, data } })
     expect((await list('search=vista')).data).toEqual([data])
-    expect(await send('GET', '999999')).toEqual(statusFailure(404, 'Usuario no encontrado'))
+    expect(await send('GET', '999999')).toEqual(withStatusCode(404, 'Usuario no encontrado'))
   })
 
   it.each([
@@ -135,7 +135,7 @@ describe('GET /api/usuario', async () => {
     ['?page=0', 'El campo page debe ser un entero mayor o igual a 1'],
     ['0', 'ID de usuario inválido'],
   ])('answers 400 to %s', async (path, message) => {
-    expect(await send('GET', path)).toEqual(statusFailure(400, message))
+    expect(await send('GET', path)).toEqual(withStatusCode(400, message))
   })
 })
 
@@ -144,9 +144,9 @@ it('DELETE /api/usuario/:id gives the same answer when repeated, and 409 for the
   expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('GET', id)).toMatchObject({ status: 404 })
-  expect(await send('DELETE', '0')).toEqual(statusFailure(400, 'ID de usuario inválido'))
+  expect(await send('DELETE', '0')).toEqual(withStatusCode(400, 'ID de usuario inválido'))
   expect(await send('DELETE', '1')).toEqual(
-    statusFailure(409, 'No puede eliminar su propio usuario'),
+    withStatusCode(409, 'No puede eliminar su propio usuario'),
   )
 })
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { MATRIX_REPLACED, statusFailure, withoutHeaders } from './answers.js'
+import { MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
 import { testApp } from './app.js'
 
 /** How many times two saves with the same version race. */
@@ -9,7 +9,7 @@ const first = await testApp()
 const second = await testApp({ DATABASE_URL: first.config.DATABASE_URL.url })
 const { sql, call } = first
 
-const CHANGED = statusFailure(412, 'Los permisos han cambiado. Vuelva a cargarlos.')
+const CHANGED = withStatusCode(412, 'Los permisos han cambiado. Vuelva a cargarlos.')
 const UNKNOWN = '"5a3c7f3e-9a0b-4c62-9f0e-1d2c3b4a5f60"'
 
 const addPerfil = async (): Promise<number> =>

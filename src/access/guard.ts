@@ -3,7 +3,7 @@ import type { Config } from '../config.js'
 import { batchLookups } from '../database/batch.js'
 import type { Pool } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
-import { Failure, USUAL } from '../http/answers/failures.js'
+import { Failure, USUAL_ANSWERS } from '../http/answers/failures.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
 import type { Caller, Lookup, Permission, Sesion, Token } from './schemas.js'
@@ -112,7 +112,7 @@ function documentAccess(route: RouteOptions) {
     route.schema = { ...schema, security: [] }
     return
   }
-  const { unauthenticated, forbidden } = USUAL
+  const { unauthenticated, forbidden } = USUAL_ANSWERS
   const possible = access === 'session' ? { unauthenticated } : { unauthenticated, forbidden }
   route.config = { ...config, failures: { ...possible, ...config.failures } }
   if (access === 'session') return

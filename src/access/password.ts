@@ -7,7 +7,7 @@ import { PASSWORD_CONSTRAINTS } from './schemas.js'
 /** How many threads hash passwords. */
 const THREADS = 2
 /**
- * How many tasks may wait at most. A thread does about 15 tasks a second, so the last one waits about
+ * How many tasks may wait. A thread does about 15 tasks a second, so the last one waits about
  * 8 s.
  */
 const MAX_WAITING = 256

@@ -1,9 +1,9 @@
-import { part, type Sql } from '../database/sql.js'
+import { fragment, type Sql } from '../database/sql.js'
 import type { Lookup, Sesion } from './schemas.js'
 
-const ADMINISTRADOR = part`administrador`
+const ADMINISTRADOR = fragment`administrador`
 /** Whether the profile is an administrator's, or has the permission of the look-up. */
-const PERMITIDO = part`
+const PERMITIDO = fragment`
   administrador or coalesce((
     select has_flag(permisos_perfil, accion)
     from permisos_perfil

@@ -38,8 +38,8 @@ export const forbidden = (needs: Needs = ADMINISTRADOR) =>
  * lacks in the header `x-needs`.
  */
 export function reportRefusals(app: FastifyInstance) {
-  app.addHook('onError', async (request, reply, error) => {
-    if (!(error instanceof RefusedFailure)) return
+  app.addHook('onError', (request, reply, error, done) => {
+    if (!(error instanceof RefusedFailure)) return done()
 
     // A login has no session, but its refusal has `who`.
     const { id, nombre, idPerfil, perfil } = request.sesion ?? {}
@@ -47,6 +47,7 @@ export function reportRefusals(app: FastifyInstance) {
     if (needs) reply.header('x-needs', describeNeeds(needs))
     const route = request.routeOptions.url
     Object.assign(error.refusal, { who, route, target: targetOf(request) })
+    done()
   })
 }
 

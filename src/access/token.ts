@@ -6,7 +6,7 @@ import { Failure } from '../http/answers/failures.js'
 import type { Token } from './schemas.js'
 
 /** The cookie in which the client keeps the token (contract, section 5). */
-export const COOKIE = 'auth_token'
+export const TOKEN_COOKIE = 'auth_token'
 /** How long a token is valid, in seconds: 8 hours (contract, section 8). */
 const TOKEN_SECONDS = 28_800
 
@@ -44,7 +44,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
     const [, bearer] = /^Bearer\b *(.*)/i.exec(authorization) ?? []
     if (bearer !== undefined) return bearer
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
-    return isCrossSite && !CORS_ORIGIN.includes(origin) ? undefined : cookies[COOKIE]
+    return isCrossSite && !CORS_ORIGIN.includes(origin) ? undefined : cookies[TOKEN_COOKIE]
   }
 
   /** Returns the payload of a token that is signed with one of the two secrets. */

@@ -1,6 +1,6 @@
-import { TRUE } from '../database/page.js'
-import { part, type Sql } from '../database/sql.js'
-import type { Fila, Filtro, Pregunta } from './schemas.js'
+import { ALWAYS } from '../database/page.js'
+import { fragment, type Sql } from '../database/sql.js'
+import type { AuditoriaFiltro, Fila, OrigenFiltro } from './schemas.js'
 
 /** The number of rows of a page. */
 const MAX_ROWS = 50
@@ -10,12 +10,13 @@ const MAX_ROWS = 50
  * are more rows, and null otherwise: the next page has the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
- * statement reads at most one row more than it returns, wherever the page begins. The filter, the
- * time and the id are one comparison, like `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter
- * were a condition of its own, PostgreSQL would avoid the index for a frequent value. `idUsuario`
+ * statement reads at most one row more than it returns, wherever the page begins. Both ends of the
+ * page compare the filter's columns together with the time, like
+ * `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter were a condition of its own, PostgreSQL
+ * would avoid the index for a frequent value. `idUsuario`
  * together with `entidad` uses one index, and the other condition is checked row by row.
  */
-export async function listAuditoria(sql: Sql, filtro: Filtro) {
+export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
   const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
   const from = moment(desde)
@@ -23,8 +24,8 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
   // Ids begin with 1, so (to, 0) excludes every row of the moment `to`.
   const end =
     antes === undefined
-      ? part`${to}, 0`
-      : part`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
+      ? fragment`${to}, 0`
+      : fragment`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
   const rows = await sql<Fila[]>`
     select *
     from auditoria
@@ -44,42 +45,47 @@ export async function listAuditoria(sql: Sql, filtro: Filtro) {
  * Returns the columns before `fecha` in the index for the filter, their values, their order, and
  * the condition that the index does not serve.
  */
-function indexKeyFor({ idUsuario, entidad, id }: Filtro) {
+function indexKeyFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined && id !== undefined) {
     return {
-      keyColumns: part`entidad, "idEntidad",`,
-      keyValues: part`${entidad}, ${id}::integer,`,
-      keyOrder: part`entidad desc, "idEntidad" desc,`,
-      otherCondition: idUsuario === undefined ? TRUE : part`"idUsuario" = ${idUsuario}`,
+      keyColumns: fragment`entidad, "idEntidad",`,
+      keyValues: fragment`${entidad}, ${id}::integer,`,
+      keyOrder: fragment`entidad desc, "idEntidad" desc,`,
+      otherCondition: idUsuario === undefined ? ALWAYS : fragment`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
     return {
-      keyColumns: part`"idUsuario",`,
-      keyValues: part`${idUsuario}::integer,`,
-      keyOrder: part`"idUsuario" desc,`,
-      otherCondition: entidad === undefined ? TRUE : part`entidad = ${entidad}`,
+      keyColumns: fragment`"idUsuario",`,
+      keyValues: fragment`${idUsuario}::integer,`,
+      keyOrder: fragment`"idUsuario" desc,`,
+      otherCondition: entidad === undefined ? ALWAYS : fragment`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
     return {
-      keyColumns: part`entidad,`,
-      keyValues: part`${entidad},`,
-      keyOrder: part`entidad desc,`,
-      otherCondition: TRUE,
+      keyColumns: fragment`entidad,`,
+      keyValues: fragment`${entidad},`,
+      keyOrder: fragment`entidad desc,`,
+      otherCondition: ALWAYS,
     }
   }
-  return { keyColumns: part``, keyValues: part``, keyOrder: part``, otherCondition: TRUE }
+  return {
+    keyColumns: fragment``,
+    keyValues: fragment``,
+    keyOrder: fragment``,
+    otherCondition: ALWAYS,
+  }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */
-const moment = (milliseconds: number) => part`to_timestamp(${milliseconds}::float8 / 1000)`
+const moment = (milliseconds: number) => fragment`to_timestamp(${milliseconds}::float8 / 1000)`
 
 /**
  * Finds the rows by which a user got a permission, oldest first
  * (sql/functions/origen_de_permiso.sql).
  */
-export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: Pregunta) {
+export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: OrigenFiltro) {
   // Names of modules are stored in upper case, as JavaScript converts them.
   return sql<Fila[]>`
     select *

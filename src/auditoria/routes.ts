@@ -1,21 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Success, success } from '../http/answers/envelopes.js'
-import { Failure, statusFailure } from '../http/answers/failures.js'
+import { Failure, withStatusCode } from '../http/answers/failures.js'
 import { findOrigen, listAuditoria } from './queries.js'
-import { Filas, Filtro, PaginaDeAuditoria, Pregunta } from './schemas.js'
+import { AuditoriaFiltro, Filas, OrigenFiltro, PaginaDeAuditoria } from './schemas.js'
 
 // These routes declare no access, so only administrators may use them.
 const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       failures: {
-        invalid: statusFailure(400, 'El campo entidad es obligatorio si hay un id'),
+        invalid: withStatusCode(400, 'El campo entidad es obligatorio si hay un id'),
       },
     },
     schema: {
       operationId: 'listAuditoria',
       summary: 'Listar los cambios, los últimos primero',
-      querystring: Filtro,
+      querystring: AuditoriaFiltro,
       response: { 200: PaginaDeAuditoria },
     },
     handler: async ({ sql, query }) => {
@@ -31,7 +31,7 @@ const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'findOrigenDePermiso',
       summary: 'Consultar cómo obtuvo un usuario un permiso',
       description: 'Las filas por las que lo obtuvo, las primeras primero.',
-      querystring: Pregunta,
+      querystring: OrigenFiltro,
       response: { 200: Success(Filas) },
     },
     handler: async ({ sql, query }) => success({ data: await findOrigen(sql, query) }),

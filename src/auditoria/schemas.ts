@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { ACCIONES } from '../access/schemas.js'
-import { Named, Nullable, True } from '../http/answers/envelopes.js'
+import { Named, Nullable, SuccessFlag } from '../http/answers/envelopes.js'
 import {
   type Constraint,
   isId,
@@ -47,7 +47,7 @@ export type Fila = Static<typeof Fila>
 export const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
-  success: True,
+  success: SuccessFlag,
   data: Filas,
   siguiente: NullableId('El valor de antes para la página siguiente. Null si no hay más'),
 })
@@ -65,14 +65,14 @@ function toMilliseconds(value: unknown) {
   const [, day, time, , , offset] = ISO_8601.exec(text) ?? []
   // JavaScript accepts some days that the month does not have, such as February 30.
   const isDay = day !== undefined && new Date(day).toJSON()?.startsWith(day)
-  if (!isDay) return Number.NaN
+  if (!isDay) return NaN
   return Date.parse(time && !offset ? `${text}Z` : text)
 }
 
 const isMoment: Constraint = {
-  isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
   message: 'El campo %s debe ser una fecha ISO 8601',
   schema: { format: 'date-time' },
+  isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
 }
 
 /** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */
@@ -87,7 +87,7 @@ const IdDeFila = field([requiredAndNotEmpty, isId], {
 
 const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as const
 
-export const Filtro = Type.Object({
+export const AuditoriaFiltro = Type.Object({
   antes: Type.Optional(IdDeFila),
   idUsuario: Type.Optional(Id('Los cambios que hizo este usuario')),
   entidad: Type.Optional(Choice(ENTIDADES, 'Los cambios de esta clase de registro')),
@@ -95,11 +95,11 @@ export const Filtro = Type.Object({
   desde: Type.Optional(Moment('Los cambios desde este momento, incluido')),
   hasta: Type.Optional(Moment('Los cambios hasta este momento, sin incluirlo')),
 })
-export type Filtro = Static<typeof Filtro>
+export type AuditoriaFiltro = Static<typeof AuditoriaFiltro>
 
-export const Pregunta = Type.Object({
+export const OrigenFiltro = Type.Object({
   idUsuario: Id('Id del usuario, aunque ya no exista'),
   modulo: Text({ description: 'Nombre del módulo, aunque ya no exista' }),
   accion: Choice(ACCIONES, 'La acción permitida'),
 })
-export type Pregunta = Static<typeof Pregunta>
+export type OrigenFiltro = Static<typeof OrigenFiltro>

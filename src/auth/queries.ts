@@ -46,7 +46,7 @@ export async function beginSesion(
  * of the caller's sessions from now on. Throws the Failure `unauthenticated` if the caller's session
  * has ended already.
  */
-export async function updatePassword(sql: Sql, caller: Caller, hash: string) {
+export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
   const call = sql`select update_password(${hash}, ${caller}) as answer`
   const { ver } = await write<{ ver: number }>(call)
   return ver

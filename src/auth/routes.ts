@@ -4,11 +4,12 @@ import type { onRequestAsyncHookHandler } from 'fastify'
 import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
 import type { Token } from '../access/schemas.js'
-import { COOKIE } from '../access/token.js'
+import { TOKEN_COOKIE } from '../access/token.js'
 import type { Config } from '../config.js'
 import type { Sql } from '../database/sql.js'
 import { Confirmation, success } from '../http/answers/envelopes.js'
-import { Failure, statusFailure, USUAL } from '../http/answers/failures.js'
+import { Failure, USUAL_ANSWERS, withStatusCode } from '../http/answers/failures.js'
+import { UNCOUNTED_BYTES } from '../http/limits/bodies.js'
 import { isStorable } from '../texts.js'
 import { captchaVerifier } from './captcha.js'
 import { beginSesion, endSesiones, findCredenciales, updatePassword } from './queries.js'
@@ -25,9 +26,7 @@ const INCORRECTOS = 'Usuario o contraseña incorrectos.'
 const MISMA = 'La contraseña nueva debe ser distinta'
 const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as const
 
-/** The largest body of a login or logout, in bytes. */
-const CREDENTIALS_LIMIT = 16 * 1024
-/** For how many client addresses attempts are counted. */
+/** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
 const MAX_ADDRESSES = 100_000
 
 interface Options {
@@ -49,20 +48,20 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
-    bodyLimit: CREDENTIALS_LIMIT,
+    bodyLimit: UNCOUNTED_BYTES,
     config: {
       access: 'public',
       failures: {
-        invalid: statusFailure(400, SIN_CREDENCIALES),
+        invalid: withStatusCode(400, SIN_CREDENCIALES),
         // The contract (section 7) demands exactly this text, with the English words `the service`
         // in it.
-        unauthenticated: statusFailure(
+        unauthenticated: withStatusCode(
           401,
           'El usuario no existe o su estado es the service.',
           INCORRECTOS,
         ),
-        tooMany: USUAL.tooMany,
-        unavailable: statusFailure(
+        tooMany: USUAL_ANSWERS.tooMany,
+        unavailable: withStatusCode(
           503,
           'El servicio de validación del captcha no está disponible.',
         ),
@@ -97,9 +96,9 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     config: {
       access: 'session',
       failures: {
-        invalid: statusFailure(400, MISMA),
-        unauthenticated: statusFailure(401, ...USUAL.unauthenticated.texts, INCORRECTOS),
-        tooMany: USUAL.tooMany,
+        invalid: withStatusCode(400, MISMA),
+        unauthenticated: withStatusCode(401, ...USUAL_ANSWERS.unauthenticated.texts, INCORRECTOS),
+        tooMany: USUAL_ANSWERS.tooMany,
       },
     },
     schema: {
@@ -117,13 +116,13 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
-      const ver = await updatePassword(sql, caller, hash)
+      const ver = await updatePassword(sql, hash, caller)
       return success({ token: signToken({ ...sesion, ver }) })
     },
   })
 
   app.post('/logout', {
-    bodyLimit: CREDENTIALS_LIMIT,
+    bodyLimit: UNCOUNTED_BYTES,
     config: { access: 'session' },
     schema: {
       operationId: 'logout',
@@ -133,7 +132,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     },
     handler: async (request, reply) => {
       await endSesiones(request.sql, request.caller)
-      reply.clearCookie(COOKIE)
+      reply.clearCookie(TOKEN_COOKIE)
       return CERRADA
     },
   })

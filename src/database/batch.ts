@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import fastq from 'fastq'
-import { inTime } from './sql.js'
+import { withTimeout } from './sql.js'
 
 /**
  * Returns a function that answers one look-up. Several look-ups share one call of `find`, which
@@ -8,8 +8,8 @@ import { inTime } from './sql.js'
  * of these statements are in flight at a time. While that many are in flight, further look-ups are
  * collected for the next statement, which is sent when one of the others has been answered.
  *
- * The statement is sent after its look-ups have arrived, so it sees everything that was committed
- * before any of them. All look-ups of a statement fail together if `find` rejects, or if it has not
+ * The statement is sent after its look-ups have arrived, so each of them sees everything that was
+ * committed before it arrived. All look-ups of a statement fail together if `find` rejects, or if it has not
  * answered ANSWER_TIMEOUT after the first of them arrived.
  */
 export function batchLookups<Lookup, Found>(
@@ -33,7 +33,7 @@ export function batchLookups<Lookup, Found>(
 
   return async (lookup: Lookup) => {
     const index = waiting.push(lookup) - 1
-    answers ??= inTime(queue.push(undefined))
+    answers ??= withTimeout(queue.push(undefined))
     const found = await answers
     return found[index]
   }

@@ -7,12 +7,12 @@ import postgres, {
   type Row,
 } from 'postgres'
 import type { Config } from '../config.js'
-import { inTime } from './sql.js'
+import { withTimeout } from './sql.js'
 
 export type Host = Config['DATABASE_URL']['hosts'][number]
 
 /** How long opening a connection may take, in seconds. */
-export const CONNECT_TIMEOUT = 2
+export const CONNECT_TIMEOUT_SECONDS = 2
 
 /** The options of postgres.js. Its types lack two of them. */
 type DriverOptions = Options<Record<string, PostgresType>> & {
@@ -62,7 +62,7 @@ export function openDriver(
     })
     // postgres.js adds its listeners after this function has returned. The socket connects only then.
     queueMicrotask(() => {
-      if (isClosed) socket.destroy(new Error('the connection was cut'))
+      if (isClosed) socket.destroy(new Error('the connection was reset'))
       else socket.connect(host.port, host.host)
     })
     return socket
@@ -73,7 +73,7 @@ export function openDriver(
    * statement that was reported as failed cannot reach the server later. No connection can be opened
    * afterwards.
    */
-  function cut() {
+  function reset() {
     isClosed = true
     for (const socket of sockets) {
       // Node cannot reset a connection that is being ended, and would never close it.
@@ -92,14 +92,17 @@ export function openDriver(
     // that the certificate must contain.
     ...(isVerified && { ssl: { host: host.host } }),
     prepare: DATABASE_PREPARE === 'true',
+    // Otherwise the driver would ask for the types of arrays on each new connection.
     fetch_types: false,
     types: { bigint: BIGINT },
-    connect_timeout: CONNECT_TIMEOUT,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
     // The pool pauses before it tries again.
     backoff: false,
     // A standby is refused. This takes precedence over the same parameter in DATABASE_URL.
     target_session_attrs: 'primary',
+    // Otherwise the driver would close each connection after 30 to 60 minutes.
     max_lifetime: null,
+    // Otherwise the driver would print the server's notices.
     onnotice: () => {},
     connection: { application_name: 'llavero', ...connection },
   }
@@ -121,9 +124,9 @@ export function openDriver(
      */
     async end(timeout: number) {
       await sql.end({ timeout })
-      cut()
+      reset()
     },
-    cut,
+    reset,
   }
 }
 
@@ -134,12 +137,12 @@ export function openDriver(
 export async function openPrimary(config: Config): Promise<DriverSql> {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
-    const { sql, cut } = openDriver(config, host, { max: 1 })
+    const { sql, reset } = openDriver(config, host, { max: 1 })
     try {
-      await inTime(sql`select`)
+      await withTimeout(sql`select`)
       return sql
     } catch (error) {
-      cut()
+      reset()
       reasons.push(`${host.host}:${host.port} ${(error as Error).message}`)
     }
   }

@@ -1,13 +1,13 @@
-import { part, type Sql, type Value } from './sql.js'
+import { fragment, type Sql, type Value } from './sql.js'
 
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
 
-const PAGINA = part`select * from pagina`
-const MATERIALIZED = part`materialized`
-const NOT_MATERIALIZED = part`not materialized`
+const PAGINA = fragment`select * from pagina`
+const MATERIALIZED = fragment`materialized`
+const NOT_MATERIALIZED = fragment`not materialized`
 /** The condition that all rows satisfy. */
-export const TRUE = part`true`
+export const ALWAYS = fragment`true`
 
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE
@@ -62,7 +62,7 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
  * its case once for the whole statement and not again for each row.
  */
 export function hasText(column: Value, search?: string) {
-  if (search === undefined) return TRUE
+  if (search === undefined) return ALWAYS
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
-  return part`fold_case(${column}) like (select fold_case(${pattern}))`
+  return fragment`fold_case(${column}) like (select fold_case(${pattern}))`
 }

@@ -5,23 +5,29 @@ import postgres, { type Row, type RowList } from 'postgres'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
-import { CONNECT_TIMEOUT, type Driver, type Host, openDriver, type Query } from './connection.js'
-import { inTime, NoAnswer, type Sql, StatementNotSent } from './sql.js'
+import {
+  CONNECT_TIMEOUT_SECONDS,
+  type Driver,
+  type Host,
+  openDriver,
+  type Query,
+} from './connection.js'
+import { AnswerTimeout, type Sql, StatementNotSent, withTimeout } from './sql.js'
 
 /**
  * How long a statement may wait for a connection, in milliseconds. This is long enough for at least
  * one attempt to open a connection.
  */
-const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT + 500
+const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT_SECONDS + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
  * A host that has answered a statement less than this many milliseconds ago is not down. If it refuses
  * a new connection, it has too many connections.
  */
-const FULL_WITHIN = 1000
+const KNOWN_UP_FOR = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
-const END_TIMEOUT = 5
+const END_TIMEOUT_SECONDS = 5
 
 /** The SQLSTATE of a write in a session that is read-only, and of require_primary on a standby. */
 const READ_ONLY = '25006'
@@ -122,7 +128,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    throw notSent()
+    throw errorOfUnsent()
   }
 
   /** Returns the rows of a statement, or undefined if no connection could be opened for it. */
@@ -134,7 +140,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       used.send(query)
     })
     try {
-      const rows = await inTime(answer)
+      const rows = await withTimeout(answer)
       // postgres.js 3.4.9 may resolve a statement that it has sent on a connection while that
       // connection was failing. The result then has no command.
       if (!rows.command) throw new Error('the connection to the database was lost')
@@ -144,11 +150,14 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       rows.splice(0, rows.length - rows.count)
       return rows
     } catch (error) {
-      if (error instanceof NoAnswer) {
-        used.cut()
+      if (error instanceof AnswerTimeout) {
+        used.reset()
         replace(used)
       }
-      if (query.state === null) return onUnsent(used, error as Error)
+      if (query.state === null) {
+        onUnsent(used, error as Error)
+        return undefined
+      }
       // After a PostgresError other than READ_ONLY the session goes on, or the driver notices its end.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
@@ -164,8 +173,12 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     answeredAt = performance.now()
   }
 
+  /**
+   * Remembers why no connection could be opened. If there are several hosts, turns to the next one.
+   * If the host has just answered, it only has too many connections, and nothing is done.
+   */
   function onUnsent(used: Driver, error: Error) {
-    const hasJustAnswered = performance.now() - answeredAt < FULL_WITHIN
+    const hasJustAnswered = performance.now() - answeredAt < KNOWN_UP_FOR
     if (hasJustAnswered) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
@@ -179,11 +192,11 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   function replace(used: Driver) {
     if (used !== driver) return
     driver = open()
-    void used.end(END_TIMEOUT)
+    void used.end(END_TIMEOUT_SECONDS)
   }
 
-  /** Returns the error for a statement that could not be sent. */
-  function notSent() {
+  /** Returns the error for a statement that could not be sent. Logs the loss of the database, once. */
+  function errorOfUnsent() {
     if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
     // No attempt to open a connection has failed, so all connections are in use.
     if (!lastFailure) return new Failure('busy')

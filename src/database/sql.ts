@@ -5,7 +5,7 @@ import { Failure } from '../http/answers/failures.js'
 const ANSWER_TIMEOUT = 4500
 
 /**
- * A value in a statement: a parameter, or a part of the statement's text (see `part`). For a
+ * A value in a statement: a parameter, or a fragment of the statement (see `fragment`). For a
  * parameter of the type jsonb, an object or an array is sent as JSON.
  */
 export type Value = string | number | boolean | null | object
@@ -20,27 +20,27 @@ export type Sql = <Rows extends readonly object[] = Record<string, unknown>[]>(
 ) => Promise<Rows>
 
 /**
- * The tag of the template literals for parts of statements, which may have values themselves. Make a
- * part without values once: postgres.js makes a whole query of each part, and V8 is slow to free it.
- * Never await a part, because that would send it.
+ * The tag of the template literals for fragments of statements, which may have values themselves.
+ * Make a fragment without values once: postgres.js makes a whole query of each fragment, and V8 is
+ * slow to free it. Never await a fragment, because that would send it.
  */
-export const part: (...template: Parameters<Sql>) => Value = postgres({
+export const fragment: (...template: Parameters<Sql>) => Value = postgres({
   // Otherwise postgres.js would read PGTARGETSESSIONATTRS, and throw if it does not know the value.
   target_session_attrs: 'primary',
 })
 
-/** Thrown if there is no answer in time. A statement that was sent may have been executed. */
-export class NoAnswer extends Error {
+/** Thrown by withTimeout. What was asked for may have been done all the same. */
+export class AnswerTimeout extends Error {
   override message = 'no answer in time'
 }
 
 /**
- * Returns what `answer` resolves to. Throws NoAnswer after `timeout` milliseconds, by default after
+ * Returns what `answer` resolves to. Throws AnswerTimeout after `timeout` milliseconds, by default after
  * ANSWER_TIMEOUT.
  */
-export function inTime<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
+export function withTimeout<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new NoAnswer()), timeout)
+    const timer = setTimeout(() => reject(new AnswerTimeout()), timeout)
     answer.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
 }

@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** How long an idle connection stays open, in milliseconds. */
+/** How long idle connections stay open after the service has begun to stop, in milliseconds. */
 const IDLE_GRACE = 2000
 
 /**
@@ -25,9 +25,9 @@ const stopAccepting = net.Server.prototype.close
 
 /**
  * Keeps idle connections open for a moment when the application closes. New connections are refused
- * at once, so a proxy sends its next requests to another replica. A connection that is already open
- * gets one more answer, with `Connection: close`. After IDLE_GRACE Fastify closes the connections
- * that are still idle, and waits for the requests in flight. Their answers have `Connection: close`.
+ * at once, so a proxy sends its next requests to another replica. Fastify answers a request that
+ * arrives on an open connection with `Connection: close`. After IDLE_GRACE it closes the connections
+ * that are still idle, and waits for the requests in flight. Their answers get the header here.
  *
  * Node counts a connection as idle once its answer is complete, even if the client has fetched only
  * a part of it. So a large answer to a slow client is cut off.

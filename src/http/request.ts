@@ -11,7 +11,7 @@ declare module 'fastify' {
     userId?: number
     /** The Failure of the request, if it has failed. */
     failure?: Failure
-    /** How many bytes of the request's body are counted. */
+    /** How many bytes of the request's body count towards the memory for bodies (limits/bodies.ts). */
     bodyBytes?: number
   }
 }

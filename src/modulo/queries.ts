@@ -1,18 +1,18 @@
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
-import { part, type Sql } from '../database/sql.js'
-import { Failure } from '../http/answers/failures.js'
+import { fragment, type Sql } from '../database/sql.js'
 import type { Modulo, ModuloFiltro } from './schemas.js'
 
-const NOMBRE = part`"strNombreModulo"`
+const NOMBRE = fragment`"strNombreModulo"`
+const FAILURES: FailureByConstraint = { modulo_nombre_unico: ['conflict'] }
 
 /** Finds one page of the modules that match the filter, and the number of pages. */
 export async function listModulos(sql: Sql, filtro: ModuloFiltro) {
   // Names are stored in upper case, as JavaScript converts them. hasText ignores the case of ASCII
   // and Spanish letters only, so the text is converted in the same way as the names.
   const text = filtro.search?.toUpperCase()
-  const rows = part`
+  const rows = fragment`
     select id, "strNombreModulo"
     from modulo
     where ${hasText(NOMBRE, text)}
@@ -30,31 +30,29 @@ export async function listTodosLosModulos(sql: Sql) {
 }
 
 /**
- * Adds a module and returns it as `data`. Besides the Failures of every write (see `write`) it throws
- * `conflict` if the name is taken.
+ * Adds a module and returns it as `data`. Throws the Failure `conflict` if the name is taken.
  */
-export async function insertModulo(sql: Sql, caller: Caller, nombre: string) {
+export async function insertModulo(sql: Sql, nombre: string, caller: Caller) {
   const call = sql`select insert_modulo(${sentModulo(nombre)}, ${caller}) as answer`
-  return write<{ data: Modulo }>(call, DUPLICATE)
+  return write<{ data: Modulo }>(call, FAILURES)
 }
 
 /**
  * Renames a module. Returns as `data` the module, or null if the id is unknown. Throws what
  * insertModulo throws.
  */
-export async function updateModulo(sql: Sql, caller: Caller, id: number, nombre: string) {
+export async function updateModulo(sql: Sql, id: number, nombre: string, caller: Caller) {
   const call = sql`select update_modulo(${id}, ${sentModulo(nombre)}, ${caller}) as answer`
-  return write<{ data: Modulo | null }>(call, DUPLICATE)
+  return write<{ data: Modulo | null }>(call, FAILURES)
 }
 
 /**
- * Removes a module with its permission records. Besides the Failures of every write (see `write`) it
- * throws `conflict` if the module is a system module.
+ * Removes a module with its permission records. Returns as `deleted` false if it is a system module,
+ * which is not removed, and true otherwise.
  */
-export async function deleteModulo(sql: Sql, caller: Caller, id: number): Promise<void> {
+export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
   const call = sql`select delete_modulo(${id}, ${caller}) as answer`
-  const { deleted } = await write<{ deleted: boolean }>(call)
-  if (!deleted) throw new Failure('conflict')
+  return write<{ deleted: boolean }>(call)
 }
 
 /**
@@ -72,5 +70,3 @@ const sentModulo = (strNombreModulo: string) => ({
     .toUpperCase()
     .trim(),
 })
-
-const DUPLICATE: FailureByConstraint = { modulo_nombre_unico: ['conflict'] }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { statusFailure, successFailure } from '../http/answers/failures.js'
+import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
 import {
   deleteModulo,
   insertModulo,
@@ -9,19 +9,17 @@ import {
   listTodosLosModulos,
   updateModulo,
 } from './queries.js'
-import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams } from './schemas.js'
+import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams, TodosLosModulos } from './schemas.js'
 
 const NO_CREADO = 'No se pudo crear el módulo en la base de datos.'
 const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
-
-const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
 
 const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
       failures: {
-        unexpected: successFailure(500, 'Ocurrió un error al consultar los módulos.'),
+        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los módulos.'),
       },
     },
     schema: {
@@ -37,7 +35,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: 'session',
       failures: {
-        unexpected: statusFailure(500, 'Error al cargar módulos'),
+        unexpected: withStatusCode(500, 'Error al cargar módulos'),
       },
     },
     schema: {
@@ -53,9 +51,9 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitAgregar' },
       failures: {
-        invalid: successFailure(200),
-        conflict: successFailure(200, NO_CREADO),
-        unexpected: successFailure(200, NO_CREADO),
+        invalid: withSuccessFalse(200),
+        conflict: withSuccessFalse(200, NO_CREADO),
+        unexpected: withSuccessFalse(200, NO_CREADO),
       },
     },
     schema: {
@@ -65,16 +63,16 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Modulo) },
     },
     handler: async ({ sql, caller, body }) =>
-      success(await insertModulo(sql, caller, body.strNombreModulo)),
+      success(await insertModulo(sql, body.strNombreModulo, caller)),
   })
 
   app.put('/:id', {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEditar' },
       failures: {
-        invalid: successFailure(200),
-        conflict: successFailure(200, NO_ACTUALIZADO),
-        unexpected: successFailure(200, NO_ACTUALIZADO),
+        invalid: withSuccessFalse(200),
+        conflict: withSuccessFalse(200, NO_ACTUALIZADO),
+        unexpected: withSuccessFalse(200, NO_ACTUALIZADO),
       },
     },
     schema: {
@@ -86,7 +84,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Type.Optional(Modulo)) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const { data } = await updateModulo(sql, caller, params.id, body.strNombreModulo)
+      const { data } = await updateModulo(sql, params.id, body.strNombreModulo, caller)
       return success({ data: data ?? undefined })
     },
   })
@@ -95,9 +93,9 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEliminar' },
       failures: {
-        invalid: successFailure(200),
-        conflict: successFailure(200, 'No se puede eliminar un módulo del sistema.'),
-        unexpected: successFailure(200, 'No se pudo eliminar el módulo.'),
+        invalid: withSuccessFalse(200),
+        conflict: withSuccessFalse(200, 'No se puede eliminar un módulo del sistema.'),
+        unexpected: withSuccessFalse(200, 'No se pudo eliminar el módulo.'),
       },
     },
     schema: {
@@ -107,7 +105,8 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Deleted },
     },
     handler: async ({ sql, caller, params }) => {
-      await deleteModulo(sql, caller, params.id)
+      const { deleted } = await deleteModulo(sql, params.id, caller)
+      if (!deleted) throw new Failure('conflict')
       return DELETED
     },
   })

@@ -1,19 +1,19 @@
 import type { Caller } from '../access/schemas.js'
 import { write } from '../access/write.js'
-import { findPage, hasText, TRUE } from '../database/page.js'
-import { part, type Sql } from '../database/sql.js'
+import { ALWAYS, findPage, hasText } from '../database/page.js'
+import { fragment, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
-const NOMBRE = part`"strNombrePerfil"`
+const NOMBRE = fragment`"strNombrePerfil"`
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
   const { search, isAdmin } = filtro
-  const rows = part`
+  const rows = fragment`
     select id, "strNombrePerfil", "bitAdministrador"
     from perfil
     where ${hasText(NOMBRE, search)}
-      and ${isAdmin === undefined ? TRUE : part`"bitAdministrador" = ${isAdmin}`}
+      and ${isAdmin === undefined ? ALWAYS : fragment`"bitAdministrador" = ${isAdmin}`}
   `
   return findPage<Perfil>(sql, filtro, rows)
 }
@@ -29,9 +29,9 @@ export async function listTodosLosPerfiles(sql: Sql) {
 
 /**
  * Adds a profile and returns it as `data`. An administrator's profile gets one permission record for
- * each module, with all flags. Throws the Failures of every write (see `write`).
+ * each module, with all flags.
  */
-export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo) {
+export async function insertPerfil(sql: Sql, perfil: PerfilNuevo, caller: Caller) {
   const call = sql`select insert_perfil(${perfil}, ${caller}) as answer`
   return write<{ data: Perfil }>(call)
 }
@@ -39,18 +39,18 @@ export async function insertPerfil(sql: Sql, caller: Caller, perfil: PerfilNuevo
 /**
  * Overwrites the name and the administrator flag of a profile. Returns as `data` the profile, or
  * null if the id is unknown. If the flag changes, the permission records are replaced in the same
- * transaction (contract, section 3). Throws what insertPerfil throws.
+ * transaction (contract, section 3).
  */
-export async function updatePerfil(sql: Sql, caller: Caller, id: number, perfil: PerfilEditado) {
+export async function updatePerfil(sql: Sql, id: number, perfil: PerfilEditado, caller: Caller) {
   const call = sql`select update_perfil(${id}, ${perfil}, ${caller}) as answer`
   return write<{ data: Perfil | null }>(call)
 }
 
 /**
- * Removes a profile with its permission records. Besides the Failures of every write (see `write`) it
- * throws `conflict` if users have the profile.
+ * Removes a profile with its permission records. Throws the Failure `conflict` if users have the
+ * profile.
  */
-export async function deletePerfil(sql: Sql, caller: Caller, id: number): Promise<void> {
+export async function deletePerfil(sql: Sql, id: number, caller: Caller): Promise<void> {
   const call = sql`select delete_perfil(${id}, ${caller}) as answer`
   await write(call, { usuario_perfil_fk: ['conflict'] })
 }

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
+import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
 import {
   deletePerfil,
   insertPerfil,
@@ -11,21 +10,19 @@ import {
 } from './queries.js'
 import {
   Perfil,
-  PerfilBreve,
   PerfilEditado,
   PerfilFiltro,
   PerfilNuevo,
   PerfilParams,
+  TodosLosPerfiles,
 } from './schemas.js'
-
-const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
 
 const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
       failures: {
-        unexpected: successFailure(500, 'Ocurrió un error al consultar los perfiles.'),
+        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los perfiles.'),
       },
     },
     schema: {
@@ -41,7 +38,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: 'session',
       failures: {
-        unexpected: statusFailure(500, 'Error al cargar lista de perfiles'),
+        unexpected: withStatusCode(500, 'Error al cargar lista de perfiles'),
       },
     },
     schema: {
@@ -57,7 +54,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitAgregar' },
       failures: {
-        unexpected: statusFailure(500, 'Ocurrió un error interno al crear el perfil'),
+        unexpected: withStatusCode(500, 'Ocurrió un error interno al crear el perfil'),
       },
     },
     schema: {
@@ -66,15 +63,15 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       body: PerfilNuevo,
       response: { 200: Success(Perfil) },
     },
-    handler: async ({ sql, caller, body }) => success(await insertPerfil(sql, caller, body)),
+    handler: async ({ sql, caller, body }) => success(await insertPerfil(sql, body, caller)),
   })
 
   app.put('/:id', {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEditar' },
       failures: {
-        notFound: statusFailure(404, 'Perfil no encontrado'),
-        unexpected: statusFailure(500, 'Ocurrió un error interno al actualizar el perfil'),
+        notFound: withStatusCode(404, 'Perfil no encontrado'),
+        unexpected: withStatusCode(500, 'Ocurrió un error interno al actualizar el perfil'),
       },
     },
     schema: {
@@ -85,7 +82,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Perfil) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const { data } = await updatePerfil(sql, caller, params.id, body)
+      const { data } = await updatePerfil(sql, params.id, body, caller)
       if (!data) throw new Failure('notFound')
       return success({ data })
     },
@@ -95,7 +92,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEliminar' },
       failures: {
-        conflict: statusFailure(409, 'El perfil está asignado a usuarios'),
+        conflict: withStatusCode(409, 'El perfil está asignado a usuarios'),
       },
     },
     schema: {
@@ -105,7 +102,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Deleted },
     },
     handler: async ({ sql, caller, params }) => {
-      await deletePerfil(sql, caller, params.id)
+      await deletePerfil(sql, params.id, caller)
       return DELETED
     },
   })

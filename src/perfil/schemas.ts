@@ -26,6 +26,8 @@ export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'], {
 })
 export type PerfilBreve = Static<typeof PerfilBreve>
 
+export const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
+
 export const PerfilFiltro = Type.Object({
   page: PageNumber,
   search: Search,
@@ -33,14 +35,14 @@ export const PerfilFiltro = Type.Object({
 })
 export type PerfilFiltro = Static<typeof PerfilFiltro>
 
-const nombre = Text({
+const Nombre = Text({
   description: 'Nombre del perfil',
   examples: ['Recursos humanos'],
   messages: { missing: 'El nombre es obligatorio' },
 })
 
 export const PerfilNuevo = Named('PerfilNuevo', 'El perfil que se crea', {
-  strNombrePerfil: nombre,
+  strNombrePerfil: Nombre,
   bitAdministrador: Omissible(
     Bool('Si el perfil es de administrador y recibe todos los permisos. Si falta: false'),
   ),
@@ -48,7 +50,7 @@ export const PerfilNuevo = Named('PerfilNuevo', 'El perfil que se crea', {
 export type PerfilNuevo = Static<typeof PerfilNuevo>
 
 export const PerfilEditado = Named('PerfilEditado', 'Los datos que sustituyen a los del perfil', {
-  strNombrePerfil: nombre,
+  strNombrePerfil: Nombre,
   bitAdministrador: Bool(
     'Si el perfil es de administrador. Un valor nuevo sustituye sus permisos: ' +
       'true los da todos, false los quita todos',

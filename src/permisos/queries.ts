@@ -4,6 +4,13 @@ import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import type { Sql } from '../database/sql.js'
 import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './schemas.js'
 
+/** The failures of a write of a single record. */
+const FAILURES: FailureByConstraint = {
+  permisos_perfil_perfil_fk: ['invalid'],
+  permisos_perfil_modulo_fk: ['invalid'],
+  permisos_perfil_unico: ['conflict'],
+}
+
 /**
  * Finds one page of all permission records, by ascending id, with the names of their profiles and
  * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
@@ -48,7 +55,7 @@ export async function listPermisos(sql: Sql, page = 1) {
  * Finds the permission records of a profile, by ascending id, and their version, which is null if
  * the profile is unknown.
  */
-export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
+export async function listPermisosDePerfil(sql: Sql, idPerfil: number) {
   const rows = await sql<(Permiso & { version: string })[]>`
     select
       "versionPermisos" as version,
@@ -71,11 +78,10 @@ export async function listPermisosByPerfil(sql: Sql, idPerfil: number) {
 }
 
 /**
- * Adds a permission record and returns it as `data`. Besides the Failures of every write (see `write`)
- * it throws `invalid` if the profile or the module is unknown, and `conflict` if the profile has a
- * record for the module already.
+ * Adds a permission record and returns it as `data`. Throws the Failure `invalid` if the profile or
+ * the module is unknown, and `conflict` if the profile has a record for the module already.
  */
-export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEnviado) {
+export async function insertPermiso(sql: Sql, permiso: PermisoEnviado, caller: Caller) {
   const call = sql`select insert_permiso(${permiso}, ${caller}) as answer`
   return write<{ data: Permiso }>(call, FAILURES)
 }
@@ -84,13 +90,13 @@ export async function insertPermiso(sql: Sql, caller: Caller, permiso: PermisoEn
  * Overwrites a permission record. Returns as `data` the record, or null if the id is unknown. Throws
  * what insertPermiso throws.
  */
-export async function updatePermiso(sql: Sql, caller: Caller, id: number, permiso: PermisoEnviado) {
+export async function updatePermiso(sql: Sql, id: number, permiso: PermisoEnviado, caller: Caller) {
   const call = sql`select update_permiso(${id}, ${permiso}, ${caller}) as answer`
   return write<{ data: Permiso | null }>(call, FAILURES)
 }
 
-/** Removes a permission record. Throws the Failures of every write (see `write`). */
-export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promise<void> {
+/** Removes a permission record. */
+export async function deletePermiso(sql: Sql, id: number, caller: Caller): Promise<void> {
   await write(sql`select delete_permiso(${id}, ${caller}) as answer`)
 }
 
@@ -99,16 +105,15 @@ export async function deletePermiso(sql: Sql, caller: Caller, id: number): Promi
  * `If-Match`, which lists the versions that may be replaced. If it is `*` or null, any version may be
  * replaced. Returns the version of the new records, which is null if the profile is unknown.
  *
- * Besides the Failures of every write (see `write`) it throws `changed` if the records have another
- * version. It throws `conflict` if a module is unknown or named twice, or if the profile is unknown
- * and there are new records.
+ * Throws the Failure `changed` if the records have another version, and `conflict` if a module is
+ * unknown or named twice, or if the profile is unknown and there are new records.
  */
 export async function replacePermisos(
   sql: Sql,
-  caller: Caller,
   idPerfil: number,
   entradas: Entrada[],
   ifMatch: string | null,
+  caller: Caller,
 ) {
   const call = sql`select replace_permisos(${idPerfil}, ${entradas}, ${ifMatch}, ${caller}) as answer`
   return write<{ version: string | null }>(call, {
@@ -116,11 +121,4 @@ export async function replacePermisos(
     permisos_perfil_modulo_fk: ['conflict'],
     permisos_perfil_unico: ['conflict'],
   })
-}
-
-/** The failures of a write of a single record. */
-const FAILURES: FailureByConstraint = {
-  permisos_perfil_perfil_fk: ['invalid'],
-  permisos_perfil_modulo_fk: ['invalid'],
-  permisos_perfil_unico: ['conflict'],
 }

@@ -9,14 +9,14 @@ import {
   Success,
   success,
 } from '../http/answers/envelopes.js'
-import { Failure, JSON_TYPE, statusFailure } from '../http/answers/failures.js'
+import { Failure, JSON_TYPE, withStatusCode } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
   deletePermiso,
   insertPermiso,
   listPermisos,
-  listPermisosByPerfil,
+  listPermisosDePerfil,
   replacePermisos,
   updatePermiso,
 } from './queries.js'
@@ -31,6 +31,7 @@ import {
   PermisoConNombres,
   PermisoEnviado,
   PermisoParams,
+  PermisosDelPerfil,
   SinCambios,
 } from './schemas.js'
 
@@ -40,8 +41,6 @@ const NO_GUARDADO = 'Error al guardar en base de datos'
 const CAMBIADOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
 const GUARDADA = { success: true, message: 'Matriz actualizada correctamente' } as const
 
-const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
-
 const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { pool }) => {
   const findOwnMapa = cacheMapas(pool)
 
@@ -49,7 +48,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: {
-        unexpected: statusFailure(500, 'Error al consultar permisos'),
+        unexpected: withStatusCode(500, 'Error al consultar permisos'),
       },
     },
     schema: {
@@ -65,8 +64,8 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: {
-        invalid: statusFailure(400, DESCONOCIDO),
-        conflict: statusFailure(409, YA_TIENE),
+        invalid: withStatusCode(400, DESCONOCIDO),
+        conflict: withStatusCode(409, YA_TIENE),
       },
     },
     schema: {
@@ -75,16 +74,16 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       body: PermisoEnviado,
       response: { 200: Success(Permiso) },
     },
-    handler: async ({ sql, caller, body }) => success(await insertPermiso(sql, caller, body)),
+    handler: async ({ sql, caller, body }) => success(await insertPermiso(sql, body, caller)),
   })
 
   app.put('/:id', {
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
-        invalid: statusFailure(400, DESCONOCIDO),
-        notFound: statusFailure(404, 'Permiso no encontrado'),
-        conflict: statusFailure(409, YA_TIENE),
+        invalid: withStatusCode(400, DESCONOCIDO),
+        notFound: withStatusCode(404, 'Permiso no encontrado'),
+        conflict: withStatusCode(409, YA_TIENE),
       },
     },
     schema: {
@@ -95,7 +94,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       response: { 200: Success(Permiso) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const { data } = await updatePermiso(sql, caller, params.id, body)
+      const { data } = await updatePermiso(sql, params.id, body, caller)
       if (!data) throw new Failure('notFound')
       return success({ data })
     },
@@ -110,7 +109,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       response: { 200: Deleted },
     },
     handler: async ({ sql, caller, params }) => {
-      await deletePermiso(sql, caller, params.id)
+      await deletePermiso(sql, params.id, caller)
       return DELETED
     },
   })
@@ -121,7 +120,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       unlessOwn: 'idPerfil',
       etag: true,
       failures: {
-        unexpected: statusFailure(500, 'Error al cargar los permisos del usuario'),
+        unexpected: withStatusCode(500, 'Error al cargar los permisos del usuario'),
       },
     },
     schema: {
@@ -154,7 +153,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       etag: true,
       failures: {
-        unexpected: statusFailure(500, 'Error al cargar permisos'),
+        unexpected: withStatusCode(500, 'Error al cargar permisos'),
       },
     },
     schema: {
@@ -164,7 +163,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       response: { 200: Success(PermisosDelPerfil) },
     },
     handler: async ({ sql, params }, reply) => {
-      const { version, permisos } = await listPermisosByPerfil(sql, params.idPerfil)
+      const { version, permisos } = await listPermisosDePerfil(sql, params.idPerfil)
       if (version !== null) reply.header('etag', etagOf(version))
       return success({ data: permisos })
     },
@@ -176,9 +175,9 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       etag: true,
       failures: {
-        changed: statusFailure(412, CAMBIADOS),
-        conflict: statusFailure(500, NO_GUARDADO),
-        unexpected: statusFailure(500, NO_GUARDADO),
+        changed: withStatusCode(412, CAMBIADOS),
+        conflict: withStatusCode(500, NO_GUARDADO),
+        unexpected: withStatusCode(500, NO_GUARDADO),
       },
     },
     schema: {
@@ -199,7 +198,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       if (hasDuplicates || permisos.length > MAX_ENTRADAS) throw new Failure('conflict')
 
       const ifMatch = headers['if-match'] ?? null
-      const { version } = await replacePermisos(sql, caller, idPerfil, permisos, ifMatch)
+      const { version } = await replacePermisos(sql, idPerfil, permisos, ifMatch, caller)
       if (version !== null) reply.header('etag', etagOf(version))
       return GUARDADA
     },

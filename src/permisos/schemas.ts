@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Named, True } from '../http/answers/envelopes.js'
+import { Named, SuccessFlag } from '../http/answers/envelopes.js'
 import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
-import { field, Id, Omissible } from '../http/input/fields.js'
+import { field, Id, Omissible, readObject } from '../http/input/fields.js'
 
-const obligatorio = { missing: 'Perfil y Módulo son obligatorios' }
+const OBLIGATORIO = { missing: 'Perfil y Módulo son obligatorios' }
 
 /**
  * Returns the schemas of the five flags of a permission record. `flag` takes the description of a
@@ -56,6 +56,8 @@ export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un mód
 })
 export type Permiso = Static<typeof Permiso>
 
+export const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
+
 /** A permission record with the names of its profile and its module (contract, section 2.6). */
 export const PermisoConNombres = Named(
   'PermisoConNombres',
@@ -78,7 +80,7 @@ export type PermisosAccion = Static<typeof PermisosAccion>
 
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
-  success: True,
+  success: SuccessFlag,
   permisos: Type.Object(
     {},
     {
@@ -92,8 +94,8 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
-  idPerfil: Id(ID_PERFIL, obligatorio),
-  idModulo: Id(ID_MODULO, obligatorio),
+  idPerfil: Id(ID_PERFIL, OBLIGATORIO),
+  idModulo: Id(ID_MODULO, OBLIGATORIO),
   ...flags(sentFlag),
 })
 export type PermisoEnviado = Static<typeof PermisoEnviado>
@@ -104,6 +106,9 @@ export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre u
   ...flags(sentFlag),
 })
 export type Entrada = Static<typeof Entrada>
+
+/** Returns the decoded entry. Throws the Failure of its first invalid field. */
+const readEntrada = (entry: unknown) => readObject(Entrada, entry) as Entrada
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
@@ -116,7 +121,8 @@ export const MAX_ENTRADAS = 10_000
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   idPerfil: Id('Id del perfil cuyos permisos se sustituyen', 'ID de perfil requerido'),
   permisos: Omissible(
-    field<Entrada[]>([required, isList], {
+    field([required, isList], {
+      decode: (entries) => (entries as unknown[]).map(readEntrada),
       items: Entrada,
       // For the document only. The handler checks it.
       maxItems: MAX_ENTRADAS,

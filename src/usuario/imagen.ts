@@ -3,7 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
-import { inTime, mayHaveHappened } from '../database/sql.js'
+import { mayHaveHappened, withTimeout } from '../database/sql.js'
 import { Failure } from '../http/answers/failures.js'
 
 /** An image on the image host, as it is stored with its user. */
@@ -48,7 +48,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
     const agent = new Agent()
     try {
       const answer = request(cloudinary.uploader, { ...account, agent })
-      return await inTime(answer, TIMEOUT)
+      return await withTimeout(answer, TIMEOUT)
     } catch (error) {
       throw hostError(error)
     } finally {
@@ -96,7 +96,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
    * The image is removed again if `writeUsuario` has failed without writing the user, or if the
    * `data` that it returns is null because there is no such user.
    */
-  async function store<T extends { data: object | null }>(
+  async function uploadAndWrite<T extends { data: object | null }>(
     dataUri: string | undefined,
     log: FastifyBaseLogger,
     writeUsuario: (imagen?: ImagenAlojada) => Promise<T>,
@@ -119,7 +119,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
     return stored
   }
 
-  return { store, remove }
+  return { uploadAndWrite, remove }
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
-import { findPage, hasText, TRUE } from '../database/page.js'
-import { part, type Sql } from '../database/sql.js'
+import { ALWAYS, findPage, hasText } from '../database/page.js'
+import { fragment, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
@@ -12,7 +12,7 @@ import type {
   UsuarioVisto,
 } from './schemas.js'
 
-const COLUMNS = part`
+const COLUMNS = fragment`
   usuario.id,
   "strNombreUsuario",
   "idPerfil",
@@ -21,24 +21,33 @@ const COLUMNS = part`
   "idEstadoUsuario",
   "imagenUrl"
 `
-const NOMBRE = part`"strNombreUsuario"`
-const CORREO = part`"strCorreo"`
+const NOMBRE = fragment`"strNombreUsuario"`
+const CORREO = fragment`"strCorreo"`
 /** The rows of a page, with the names of the profiles. */
-const CON_PERFIL = part`
+const CON_PERFIL = fragment`
   select pagina.*, "strNombrePerfil" as "nombrePerfil"
   from pagina
   join perfil on perfil.id = "idPerfil"
 `
 
+const FAILURES: FailureByConstraint = {
+  usuario_correo_unico: ['conflict', 'El correo electrónico ya está registrado'],
+  usuario_nombre_unico: ['conflict', 'El nombre de usuario ya está registrado'],
+  usuario_perfil_fk: ['conflict', 'El perfil indicado no existe'],
+}
+
+/** The messages of the Failure `conflict` for a user. */
+export const CONFLICT_TEXTS = Object.values(FAILURES).map(([, message = '']) => message)
+
 /** Finds one page of the users that match the filter, and the number of pages. */
 export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
   const { search, idPerfil, estado } = filtro
-  const rows = part`
+  const rows = fragment`
     select ${COLUMNS}
     from usuario
     where (${hasText(NOMBRE, search)} or ${hasText(CORREO, search)})
-      and ${idPerfil === undefined ? TRUE : part`"idPerfil" = ${idPerfil}`}
-      and ${estado === undefined ? TRUE : part`"idEstadoUsuario" = ${estado}`}
+      and ${idPerfil === undefined ? ALWAYS : fragment`"idPerfil" = ${idPerfil}`}
+      and ${estado === undefined ? ALWAYS : fragment`"idEstadoUsuario" = ${estado}`}
   `
   return findPage<UsuarioVisto>(sql, filtro, rows, CON_PERFIL)
 }
@@ -60,16 +69,16 @@ export async function findUsuario(sql: Sql, id: number, limite: number | null) {
   return usuario
 }
 
-/** A user to be written. The image has been uploaded already, and `strPwd` is a hash. */
-type Escrito<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
+/** A user as it is written: the image has been uploaded already, and `strPwd` is a hash. */
+type Preparado<T> = Omit<T, 'imagenBase64'> & Partial<ImagenAlojada>
 
 /**
- * Adds a user and returns it as `data`. Besides the Failures of every write (see `write`) it throws
- * `conflict` if the email or the name is taken, or if the profile is unknown.
+ * Adds a user and returns it as `data`. Throws the Failure `conflict` if the email or the name is
+ * taken, or if the profile is unknown.
  */
-export async function insertUsuario(sql: Sql, caller: Caller, usuario: Escrito<UsuarioNuevo>) {
+export async function insertUsuario(sql: Sql, usuario: Preparado<UsuarioNuevo>, caller: Caller) {
   const call = sql`select insert_usuario(${usuario}, ${caller}) as answer`
-  return write<{ data: Usuario }>(call, CONFLICT)
+  return write<{ data: Usuario }>(call, FAILURES)
 }
 
 /** The name of the hosted image that is no longer needed, or null if there is none. */
@@ -86,19 +95,16 @@ interface ImagenAnterior {
  */
 export async function updateUsuario(
   sql: Sql,
-  caller: Caller,
   id: number,
-  cambios: Escrito<UsuarioEditado>,
+  cambios: Preparado<UsuarioEditado>,
+  caller: Caller,
 ) {
   const call = sql`select update_usuario(${id}, ${cambios}, ${caller}) as answer`
-  return write<ImagenAnterior & { data: Usuario | null }>(call, CONFLICT)
+  return write<ImagenAnterior & { data: Usuario | null }>(call, FAILURES)
 }
 
-/**
- * Removes a user. Returns the name of the user's hosted image, or null. Throws the Failures of every
- * write (see `write`).
- */
-export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
+/** Removes a user. Returns the name of the user's hosted image, or null. */
+export async function deleteUsuario(sql: Sql, id: number, caller: Caller) {
   const call = sql`select delete_usuario(${id}, ${caller}) as answer`
   return write<ImagenAnterior>(call)
 }
@@ -110,19 +116,10 @@ export async function deleteUsuario(sql: Sql, caller: Caller, id: number) {
  */
 export async function checkUsuarioWrite(
   sql: Sql,
-  caller: Caller,
   id: number | null,
   idPerfil: number,
+  caller: Caller,
 ): Promise<void> {
   const call = sql`select begin_write_usuario(${id}, ${idPerfil}, ${caller}) as answer`
-  await write(call, CONFLICT)
+  await write(call, FAILURES)
 }
-
-const CONFLICT: FailureByConstraint = {
-  usuario_correo_unico: ['conflict', 'El correo electrónico ya está registrado'],
-  usuario_nombre_unico: ['conflict', 'El nombre de usuario ya está registrado'],
-  usuario_perfil_fk: ['conflict', 'El perfil indicado no existe'],
-}
-
-/** The messages of the Failure `conflict` for a user. */
-export const CONFLICTOS = Object.values(CONFLICT).map(([, message = '']) => message)

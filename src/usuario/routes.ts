@@ -4,10 +4,10 @@ import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
 import type { Config } from '../config.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { Failure, statusFailure, successFailure } from '../http/answers/failures.js'
+import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
 import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
-  CONFLICTOS,
+  CONFLICT_TEXTS,
   checkUsuarioWrite,
   deleteUsuario,
   findUsuario,
@@ -42,7 +42,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitConsulta' },
       failures: {
-        unexpected: successFailure(500, 'Ocurrió un error al consultar los usuarios.'),
+        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los usuarios.'),
       },
     },
     schema: {
@@ -59,7 +59,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       access: { modulo: 'USUARIO', accion: 'bitDetalle' },
       unlessOwn: 'id',
       failures: {
-        notFound: statusFailure(404, 'Usuario no encontrado'),
+        notFound: withStatusCode(404, 'Usuario no encontrado'),
       },
     },
     schema: {
@@ -83,9 +83,9 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       failures: {
-        conflict: statusFailure(500, ...CONFLICTOS),
-        upload: statusFailure(500, 'No se pudo subir la imagen'),
-        tooLarge: statusFailure(500, 'La imagen es demasiado grande'),
+        conflict: withStatusCode(500, ...CONFLICT_TEXTS),
+        upload: withStatusCode(500, 'No se pudo subir la imagen'),
+        tooLarge: withStatusCode(500, 'La imagen es demasiado grande'),
       },
     },
     schema: {
@@ -96,11 +96,11 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     },
     handler: async ({ sql, caller, body, log }) => {
       const { imagenBase64, ...usuario } = body
-      await checkUsuarioWrite(sql, caller, null, usuario.idPerfil)
+      await checkUsuarioWrite(sql, null, usuario.idPerfil, caller)
       const strPwd = await passwords.hash(usuario.strPwd, caller.id)
       const insert = (imagen?: ImagenAlojada) =>
-        insertUsuario(sql, caller, { ...usuario, strPwd, ...imagen })
-      return success(await imagenes.store(imagenBase64, log, insert))
+        insertUsuario(sql, { ...usuario, strPwd, ...imagen }, caller)
+      return success(await imagenes.uploadAndWrite(imagenBase64, log, insert))
     },
   })
 
@@ -109,10 +109,10 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
       failures: {
-        conflict: statusFailure(500, ...CONFLICTOS),
-        upload: statusFailure(500, NO_ACTUALIZADO),
-        tooLarge: statusFailure(500, NO_ACTUALIZADO),
-        unexpected: statusFailure(500, NO_ACTUALIZADO),
+        conflict: withStatusCode(500, ...CONFLICT_TEXTS),
+        upload: withStatusCode(500, NO_ACTUALIZADO),
+        tooLarge: withStatusCode(500, NO_ACTUALIZADO),
+        unexpected: withStatusCode(500, NO_ACTUALIZADO),
       },
     },
     schema: {
@@ -126,12 +126,12 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     handler: async ({ sql, caller, params, body, log }) => {
       const { imagenBase64, ...usuario } = body
       if (usuario.strPwd || imagenBase64) {
-        await checkUsuarioWrite(sql, caller, params.id, usuario.idPerfil)
+        await checkUsuarioWrite(sql, params.id, usuario.idPerfil, caller)
       }
       const strPwd = usuario.strPwd && (await passwords.hash(usuario.strPwd, caller.id))
       const update = (imagen?: ImagenAlojada) =>
-        updateUsuario(sql, caller, params.id, { ...usuario, strPwd, ...imagen })
-      const { data, imagenAnterior } = await imagenes.store(imagenBase64, log, update)
+        updateUsuario(sql, params.id, { ...usuario, strPwd, ...imagen }, caller)
+      const { data, imagenAnterior } = await imagenes.uploadAndWrite(imagenBase64, log, update)
       if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
       return success({ data: data ?? undefined })
     },
@@ -141,7 +141,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEliminar' },
       failures: {
-        conflict: statusFailure(409, 'No puede eliminar su propio usuario'),
+        conflict: withStatusCode(409, 'No puede eliminar su propio usuario'),
       },
     },
     schema: {
@@ -152,7 +152,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     },
     handler: async ({ sql, caller, params, log }) => {
       if (params.id === caller.id) throw new Failure('conflict')
-      const { imagenAnterior } = await deleteUsuario(sql, caller, params.id)
+      const { imagenAnterior } = await deleteUsuario(sql, params.id, caller)
       if (imagenAnterior) void imagenes.remove(imagenAnterior, log)
       return DELETED
     },

@@ -102,7 +102,7 @@ const isWholeImage: Constraint = {
 
 /** An image as a complete base64 data URI. The empty text means the same as a missing field. */
 const Imagen = field<string>([requiredAndNotEmpty, isText, isDataImage, isWholeImage], {
-  description: 'Imagen como data URI en base64. Si falta o está vacía, la imagen no cambia',
+  description: 'Imagen como data URI en base64. Si falta o está vacía, no se guarda ninguna nueva',
   examples: ['data:image/png;base64,iVBORw0KGgo='],
 })
 

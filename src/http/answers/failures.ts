@@ -13,28 +13,28 @@ export interface FailureAnswer {
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
-export function statusFailure(status: number, ...texts: string[]): FailureAnswer {
+export function withStatusCode(status: number, ...texts: string[]): FailureAnswer {
   return { status, fields: { statusCode: status }, texts }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
-export function successFailure(status: number, ...texts: string[]): FailureAnswer {
+export function withSuccessFalse(status: number, ...texts: string[]): FailureAnswer {
   return { status, fields: { success: false }, texts }
 }
 
-/** The failures that every route can have, with their usual answers (see USUAL). */
-export const OF_EVERY_ROUTE = {
-  unexpected: statusFailure(500, 'Error interno del servidor'),
-  busy: statusFailure(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
-  unreadable: statusFailure(400, 'La petición no es válida'),
-  malformed: statusFailure(400),
+/** The failures that every route can have, with their usual answers (see USUAL_ANSWERS). */
+export const ANSWERS_OF_EVERY_ROUTE = {
+  unexpected: withStatusCode(500, 'Error interno del servidor'),
+  busy: withStatusCode(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
+  unreadable: withStatusCode(400, 'La petición no es válida'),
+  malformed: withStatusCode(400),
 }
 
 /** The failures that a body can cause, even on a route that expects no body. */
-export const OF_BODIES = {
-  noJson: statusFailure(400, 'El cuerpo no es JSON válido'),
-  tooLarge: statusFailure(413, 'El cuerpo de la petición es demasiado grande'),
-  unsupported: statusFailure(415, 'El tipo de contenido debe ser application/json'),
+export const ANSWERS_TO_BODIES = {
+  noJson: withStatusCode(400, 'El cuerpo no es JSON válido'),
+  tooLarge: withStatusCode(413, 'El cuerpo de la petición es demasiado grande'),
+  unsupported: withStatusCode(415, 'El tipo de contenido debe ser application/json'),
 }
 
 /**
@@ -42,21 +42,21 @@ export const OF_BODIES = {
  * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`, and
  * the text is that of the violated constraint.
  */
-export const USUAL = {
-  ...OF_EVERY_ROUTE,
-  ...OF_BODIES,
-  invalid: statusFailure(400),
-  unauthenticated: statusFailure(401, 'Sesión no válida o expirada'),
-  forbidden: statusFailure(403, 'No tiene permiso para realizar esta acción'),
-  notFound: statusFailure(404, 'Recurso no encontrado'),
-  conflict: statusFailure(409, 'La petición es incompatible con los datos existentes'),
-  changed: statusFailure(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
-  tooMany: statusFailure(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
-  upload: statusFailure(500, 'No se pudo subir el archivo'),
-  unavailable: statusFailure(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
+export const USUAL_ANSWERS = {
+  ...ANSWERS_OF_EVERY_ROUTE,
+  ...ANSWERS_TO_BODIES,
+  invalid: withStatusCode(400),
+  unauthenticated: withStatusCode(401, 'Sesión no válida o expirada'),
+  forbidden: withStatusCode(403, 'No tiene permiso para realizar esta acción'),
+  notFound: withStatusCode(404, 'Recurso no encontrado'),
+  conflict: withStatusCode(409, 'La petición es incompatible con los datos existentes'),
+  changed: withStatusCode(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
+  tooMany: withStatusCode(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
+  upload: withStatusCode(500, 'No se pudo subir el archivo'),
+  unavailable: withStatusCode(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
 }
 
-type FailureCode = keyof typeof USUAL
+type FailureCode = keyof typeof USUAL_ANSWERS
 
 /**
  * The reason why a request fails: its kind, a text in Spanish for the client, and the cause for the
@@ -81,7 +81,7 @@ export type FailureArguments = ConstructorParameters<typeof Failure>
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The answers that the route declares, by kind of failure. They replace those in USUAL. */
+    /** The answers that the route declares, by kind of failure. They replace those in USUAL_ANSWERS. */
     failures?: Partial<Record<FailureCode, FailureAnswer>>
   }
 }
@@ -98,7 +98,7 @@ export function answerFailures(app: FastifyInstance) {
     const failure = toFailure(error)
     const { code, cause } = failure
     const declared = request.routeOptions.config.failures
-    const { status, fields, texts } = declared?.[code] ?? USUAL[code]
+    const { status, fields, texts } = declared?.[code] ?? USUAL_ANSWERS[code]
     request.failure = failure
 
     const details = { err: cause }

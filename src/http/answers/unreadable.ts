@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Connection } from '../request.js'
-import { Failure, JSON_TYPE, USUAL } from './failures.js'
+import { Failure, JSON_TYPE, USUAL_ANSWERS } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
 /** The URL that a request gets if its path cannot be decoded. No client can send an empty one. */
@@ -46,7 +46,7 @@ export function refuseConnection(app: FastifyInstance, connection: Connection, r
   const reqId = randomUUID()
   app.log.info({ reqId, status, ip: connection.remoteAddress, reason }, 'request')
 
-  const [message] = USUAL.unreadable.texts
+  const [message] = USUAL_ANSWERS.unreadable.texts
   const body = JSON.stringify({ statusCode: status, message })
   // A request that has not been read to its end gets this answer instead of its own.
   response?.detachSocket(connection)

@@ -2,7 +2,11 @@ import swagger, { type SwaggerTransform } from '@fastify/swagger'
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { VERSION } from '../../version.js'
-import { type FailureAnswer, OF_BODIES, OF_EVERY_ROUTE } from '../answers/failures.js'
+import {
+  ANSWERS_OF_EVERY_ROUTE,
+  ANSWERS_TO_BODIES,
+  type FailureAnswer,
+} from '../answers/failures.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -90,9 +94,9 @@ const describeOperation: SwaggerTransform = ({ schema, url, route }) => {
 function answersOf({ method, schema, config }: RouteOptions) {
   const successes = schema?.response as Record<number, TSchema>
   const failures: FailureAnswer[] = Object.values({
-    ...OF_EVERY_ROUTE,
+    ...ANSWERS_OF_EVERY_ROUTE,
     // A client may send a body even if the route expects none. Such a body is read.
-    ...(method !== 'GET' && OF_BODIES),
+    ...(method !== 'GET' && ANSWERS_TO_BODIES),
     ...config?.failures,
   })
   const statuses = [...Object.keys(successes).map(Number), ...failures.map(({ status }) => status)]
@@ -119,7 +123,7 @@ const RETRY_AFTER = {
   description: 'Segundos tras los que conviene repetir la petición',
 }
 
-/** The further headers of the answers with these statuses. */
+/** The further headers that the answers with these statuses may have. */
 const HEADERS: Record<number, object> = {
   401: {
     'www-authenticate': { type: 'string', description: 'El esquema de autenticación: Bearer' },

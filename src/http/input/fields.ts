@@ -47,8 +47,7 @@ export function field<T>(
 ) {
   /**
    * Returns the decoded value of the field, or undefined if it is optional and missing. Throws the
-   * Failure of the first constraint that the value violates, or of the first invalid entry of a
-   * list.
+   * Failure of the first constraint that the value violates.
    */
   function read(name: string, value: unknown, isOptional: boolean) {
     const violated = constraints.find((constraint) => !constraint.isSatisfied(value))
@@ -59,8 +58,6 @@ export function field<T>(
       if (text !== undefined) throw new Failure('invalid', text)
       throw new Failure('malformed', message.replace('%s', name))
     }
-    const { items } = keywords
-    if (items) return (value as unknown[]).map((entry) => readObject(items, entry))
     return decode ? decode(value) : value
   }
 

@@ -8,9 +8,10 @@ import { readObject } from './fields.js'
  * same when it is decoded again, as ids do.
  */
 export function validateRequests(app: FastifyInstance) {
-  app.addHook('preParsing', async (request) => {
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
     const { params } = request.routeOptions.schema ?? {}
     if (params) request.params = readObject(params as TObject, request.params)
+    done()
   })
   app.setValidatorCompiler<TObject>(({ schema }) => {
     return (input) => ({ value: readObject(schema, input) })

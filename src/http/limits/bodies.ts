@@ -10,12 +10,15 @@ export const BODY_LIMIT = 64 * 1024
  * How many bytes all bodies may have together while they are read and handled. Each of them takes
  * several times its size in memory.
  */
-const MAX_BYTES = 64 * 1024 * 1024
-/** This many bytes of each body are not counted. A login has no larger body, so none is refused. */
-const UNCOUNTED_BYTES = 16 * 1024
+const BODY_MEMORY = 64 * 1024 * 1024
+/**
+ * How many bytes of each body are not counted. The bodies of logins are no larger, so that no login is
+ * refused for the bodies of others.
+ */
+export const UNCOUNTED_BYTES = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
-const FREE_SIZE = 1024 * 1024
+const UNCHECKED_SIZE = 1024 * 1024
 /**
  * A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not
  * JSON.
@@ -33,7 +36,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
- *   than FREE_SIZE and may have more than 1,000 values
+ *   than UNCHECKED_SIZE and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -41,7 +44,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  * `largestBody` is the largest `bodyLimit` of all routes, in bytes.
  */
 export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
-  const maxBytes = Math.max(MAX_BYTES, 2 * largestBody)
+  const maxBytes = Math.max(BODY_MEMORY, 2 * largestBody)
   let bytesOfAll = 0
   // Entries are never removed. There is at most one for each user.
   const bytesByUser = new Map<number | undefined, number>()
@@ -100,7 +103,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
 function parseBody(body: Buffer) {
   // Parsing a large body of many small values blocks the process for seconds. A few long strings of
   // the same total size are parsed quickly.
-  const isLarge = body.length > FREE_SIZE
+  const isLarge = body.length > UNCHECKED_SIZE
   if (isLarge && MANY_VALUES.test(body.toString('latin1'))) throw new Failure('tooLarge')
   try {
     return JSON.parse(UTF_8.decode(body) || 'null')

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Failure, USUAL } from '../answers/failures.js'
+import { Failure, USUAL_ANSWERS } from '../answers/failures.js'
 
 const OK = { status: 'ok' }
 
@@ -17,7 +17,7 @@ export function addHealth(app: FastifyInstance, queryDatabase: () => Promise<unk
 
   app.get('/health/ready', {
     config: {
-      failures: { unexpected: USUAL.unavailable },
+      failures: { unexpected: USUAL_ANSWERS.unavailable },
     },
     handler: async () => {
       // The route needs no session, so anybody can send any number of requests. They all share one

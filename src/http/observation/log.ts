@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyLogFn } from 'fastify'
 
-/** The level of audit lines. It lies between `info`, the level of request lines, and `warn`. */
+/**
+ * The level `audit` of the lines about refused requests. It lies between `info`, the level of other
+ * requests, and `warn`.
+ */
 export const AUDIT_LEVEL = 35
 
 /**
@@ -42,7 +45,7 @@ type LoggedError = Record<'type' | 'message' | 'stack', string>
 /** Returns what is logged of an error. A value that is not an error has none of these properties. */
 function serializeError(error: unknown): LoggedError {
   // Anything can be thrown, even null.
-  const { name, message, stack = '', code, constraint_name, cause } = Object(error)
+  const { name, message, stack, code, constraint_name, cause } = Object(error)
   return {
     type: name,
     message,
@@ -73,13 +76,13 @@ export function logRequests(app: FastifyInstance) {
     reply.header('x-request-id', request.id)
     done()
   })
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const { method, url, clientIp, failure, socket } = request
     const refusal = failure?.refusal
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
-    if (isProbe && !failure) return
+    if (isProbe && !failure) return done()
 
     const line = {
       method,
@@ -93,5 +96,6 @@ export function logRequests(app: FastifyInstance) {
     }
     if (refusal) request.log.audit(line, 'refused')
     else request.log.info(line, 'request')
+    done()
   })
 }
