@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { batchLookups } from '../src/database/batch.js'
+
+/** How long a look-up may take, in milliseconds. */
+const ANSWER_TIMEOUT = 4500
 
 describe('batchLookups', () => {
   it('collects the look-ups that arrive while a statement is in flight, and then sends them in one statement', async () => {
@@ -21,5 +25,16 @@ describe('batchLookups', () => {
     expect(await first).toEqual({ id: 1 })
     expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
     expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
+  })
+
+  it('rejects a look-up that has no answer in time, also while its statement waits for another one', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const find = batchLookups(() => new Promise<object[]>(() => {}), 1)
+    const inFlight = expect(find({})).rejects.toThrow('no answer in time')
+    await setImmediate()
+    const waiting = expect(find({})).rejects.toThrow('no answer in time')
+    vi.advanceTimersByTime(ANSWER_TIMEOUT)
+    await Promise.all([inFlight, waiting])
   })
 })
