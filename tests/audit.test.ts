@@ -1,15 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { listAuditoria } from '../src/auditoria/queries.js'
 import type { AuditoriaFiltro } from '../src/auditoria/schemas.js'
+import { migrate } from '../src/database/migrations.js'
 import type { Sql } from '../src/database/sql.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { FORBIDDEN, withStatusCode } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
+import { databaseUrl } from './postgres.js'
 import { countReads } from './reads.js'
 
 type Row = Record<string, any>
@@ -185,15 +187,58 @@ describe('the audit of a write', () => {
     expect(rows.map(({ nombre }) => nombre)).toEqual(names.toSorted())
   })
 
-  it('names a module that is deleted with its records', async () => {
-    const idModulo = await addModulo()
-    const name = await nameOf('modulo', idModulo)
-    await write('POST', 'permisos', { idPerfil: await addPerfil(), idModulo })
-    await sql`delete from modulo where id = ${idModulo}`
+  it('names a module that is deleted with its records, and not the profile with the same id', async () => {
+    const id = 1_000_000
+    await sql`
+      insert into modulo (id, "strNombreModulo") overriding system value values (${id}, 'EL MÓDULO')
+    `
+    await sql`
+      insert into perfil (id, "strNombrePerfil") overriding system value values (${id}, 'El perfil')
+    `
+    await write('POST', 'permisos', { idPerfil: id, idModulo: id })
+    await sql`delete from modulo where id = ${id}`
     const [row] = await sql`
       select antes from auditoria where entidad = 'permisos' order by id desc limit 1
     `
-    expect(row?.antes.permisos).toMatchObject([{ idModulo, nombreModulo: name }])
+    expect(row?.antes.permisos).toMatchObject([{ idModulo: id, nombreModulo: 'EL MÓDULO' }])
+  })
+
+  it('names each record that a truncation removes', async () => {
+    const { sql } = await testApp()
+    await sql`truncate usuario, perfil, modulo, permisos_perfil`
+    const rows = await sql`
+      select entidad, nombre
+      from auditoria
+      where accion = 'delete'
+      order by entidad desc, nombre
+    `
+    expect(rows.map(({ entidad, nombre }) => `${entidad} ${nombre}`)).toEqual([
+      `usuario ${ADMIN.strNombreUsuario}`,
+      'permisos ADMINISTRADOR',
+      'perfil ADMINISTRADOR',
+      'modulo MODULO',
+      'modulo PERFIL',
+      'modulo PERMISOS',
+      'modulo USUARIO',
+    ])
+  })
+
+  it('names the actions alike in a database with the locale of Turkish, where i is no small I', async () => {
+    const name = `turca_${process.pid}`
+    await sql.unsafe(`
+      create database ${name}
+        template template0 encoding 'UTF8' locale_provider icu icu_locale 'tr'
+    `)
+    const turkish = postgres(databaseUrl(inject('serverUrl'), name), {
+      max: 1,
+      onnotice: () => {},
+    })
+    await migrate(turkish)
+    await turkish`insert into modulo ("strNombreModulo") values ('VENTAS')`
+    const [last] = await turkish`select accion from auditoria order by id desc limit 1`
+    expect(last).toEqual({ accion: 'insert' })
+    await turkish.end()
+    await sql.unsafe(`drop database ${name}`)
   })
 
   it('has a deletion and an insertion for a record that gets another id', async () => {
@@ -318,7 +363,12 @@ describe('the audit of a write', () => {
     expect(rows).toEqual([{ accion: 'insert' }])
   })
 
-  it('cannot be written by a role that gives a table of its own the trigger of the audit', async () => {
+  it.each([
+    'trigger_audit_record',
+    'trigger_audit_permisos',
+    'trigger_audit_updated_permiso',
+    'trigger_delete_permisos',
+  ])('lets no role make %s a trigger of a table of its own', async (name) => {
     const role = sql(`falsaria_${process.pid}`)
     await sql`create role ${role}`
     const forgery = sql.begin(async (tx) => {
@@ -326,11 +376,42 @@ describe('the audit of a write', () => {
       await tx`create temporary table perfil (id integer, "strNombrePerfil" text) on commit drop`
       await tx`
         create trigger falso after insert on pg_temp.perfil
-          for each row execute function trigger_audit_record()
+          for each row execute function ${sql(name)}()
       `
     })
     await expect(forgery).rejects.toMatchObject({ code: '42501' })
     await sql`drop role ${role}`
+  })
+
+  it('is written for a role that may change permission records and may not write the audit', async () => {
+    const { sql } = await testApp()
+    const role = sql(`limitada_${process.pid}`)
+    await sql.begin(async (tx) => {
+      await tx`create role ${role}`
+      await tx`grant select, insert, update, truncate on permisos_perfil to ${role}`
+      await tx`grant update on perfil to ${role}`
+      await tx`insert into perfil ("strNombrePerfil") values ('Ventas')`
+      await tx`set local role ${role}`
+      await tx`insert into permisos_perfil ("idPerfil", "idModulo") values (2, 1)`
+      await tx`update permisos_perfil set "bitEditar" = true where "idPerfil" = 2`
+      await tx`truncate permisos_perfil`
+      await tx`reset role`
+      await tx`drop owned by ${role}`
+      await tx`drop role ${role}`
+    })
+    const rows = await sql`
+      select accion from auditoria where entidad = 'permisos' and "idEntidad" = 2 order by id
+    `
+    expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'update', 'delete'])
+  })
+
+  it('has no function with the rights of its owner that looks for temporary tables first', async () => {
+    const functions = await sql`
+      select proname
+      from pg_proc
+      where prosecdef and array_to_string(proconfig, ' ') like 'search_path=%, pg_temp' is not true
+    `
+    expect(functions).toEqual([])
   })
 
   it('has no function that declares types and that everybody may execute', async () => {
