@@ -587,6 +587,10 @@ describe('a refused request', () => {
       needs: { modulo: 'CAMPAÑAS', accion: 'bitConsulta', perfil: jefe },
       target: jefe,
     })
+    const unknown = [{ idModulo: 1_000_001, bitConsulta: true }]
+    expect(
+      await ask('POST', 'permisos/guardar-matriz', { idPerfil: otro, permisos: unknown }),
+    ).toEqual({ header: 'administrador', needs: { administrador: true }, target: otro })
     const stronger = { administrador: true, perfil: 1 }
     expect(await ask('PUT', 'usuario/1', usuario('x', { idPerfil: otro }))).toMatchObject({
       header: 'administrador',

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
-import { MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
+import { FORBIDDEN, MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
 import { testApp } from './app.js'
+import { usuario } from './endpoints.js'
 
 /** How many times two saves with the same version race. */
 const ROUNDS = 10 * Number(process.env.RACE_ROUNDS ?? 4)
@@ -50,6 +51,21 @@ it('a matrix with another version in If-Match is refused, and nothing changes', 
   expect(withoutHeaders(await save(idPerfil, [{ idModulo: 999 }], UNKNOWN))).toEqual(CHANGED)
   expect(withoutHeaders(await save(9999, [{ idModulo: 1 }], UNKNOWN))).toEqual(CHANGED)
   expect(await sql`select * from permisos_perfil`).toEqual(before)
+})
+
+it('a matrix that the caller may not save is refused with 403, whatever its version is', async () => {
+  const [idPerfil, own] = [await addPerfil(), await addPerfil()]
+  const [permisos] = await sql`select id from modulo where "strNombreModulo" = 'PERMISOS'`
+  await save(own, [{ idModulo: permisos?.id, bitEditar: true }])
+  await call('POST', '/api/usuario', usuario('ana', { idPerfil: own }))
+  const token = await first.login('ana', 'una clave')
+  const answer = await call(
+    'POST',
+    '/api/permisos/guardar-matriz',
+    { idPerfil, permisos: [{ idModulo: 1, bitEditar: true }] },
+    { token, headers: { 'if-match': UNKNOWN } },
+  )
+  expect(withoutHeaders(answer)).toEqual(FORBIDDEN)
 })
 
 it('a matrix is saved without If-Match, with *, and with a list or a weak tag that matches', async () => {
