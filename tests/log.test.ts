@@ -275,6 +275,25 @@ describe('a client that disconnects', async () => {
     )
   })
 
+  it('before its session is found leaves a line with its address', async () => {
+    const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
+    await sql.begin(async (tx) => {
+      await tx`lock table usuario`
+      const client = connect(Number(port), '127.0.0.1')
+      client.write(
+        `GET /api/perfil/list HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n\r\n`,
+      )
+      await expect.poll(() => countWaiting(sql)).toBeGreaterThan(0)
+      const server = connections.at(-1)
+      client.destroy()
+      await expect.poll(() => server?.destroyed).toBe(true)
+    })
+    await sql.end()
+    await expect
+      .poll(() => readLines().at(-1))
+      .toMatchObject({ path: '/api/perfil/list', ip: '127.0.0.1', aborted: true })
+  })
+
   it('while it sends its body leaves a request line with a 400, and no error line', async () => {
     const before = ownLines().length
     const received = once(app.server, 'request')
