@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { cloneDatabase } from '../app.js'
 import { killAll, launch } from '../service.js'
 import { type Service, startService } from './service.js'
@@ -101,6 +106,31 @@ it('a full disk is no error, and the lines that it does not take are counted', a
     await destination.end()`
   const launched = launch({}, ['--input-type=module', '--eval', program])
   expect(await launched.ended).toMatchObject({ code: 0, stderr: '100' })
+})
+
+it('lines are written again once the output takes them, first those that have waited', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'llavero-salida-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const pipe = join(folder, 'pipe')
+  await promisify(execFile)('mkfifo', [pipe])
+  const program = `
+    import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { openDestination } from './dist/http/observation/destination.js'
+    const openReader = () => openSync('${pipe}', constants.O_RDONLY | constants.O_NONBLOCK)
+    const reader = openReader()
+    const destination = openDestination(openSync('${pipe}', 'w'))
+    closeSync(reader)
+    destination.write('waits\\n')
+    await sleep(500)
+    destination.write('is dropped\\n')
+    const next = openReader()
+    await sleep(500)
+    destination.write('is written\\n')
+    await destination.end()
+    process.stderr.write(destination.dropped + ' ' + readFileSync(next))`
+  const launched = launch({}, ['--input-type=module', '--eval', program])
+  expect(await launched.ended).toMatchObject({ code: 0, stderr: '1 waits\nis written\n' })
 })
 
 describe('a slow reader gets all lines', () => {
