@@ -92,6 +92,11 @@ describe.each<[string, (primary: Database) => unknown]>([
     expect(await sql`select pg_is_in_recovery() as "isStandby"`).toEqual([{ isStandby: false }])
   })
 
+  it('has a standby that refuses a query which a pooler sends to it', async () => {
+    const query = connectTo(pair.standby.url)`select require_primary()`
+    await expect(query).rejects.toMatchObject({ code: '25006' })
+  })
+
   it('is replaced by the promoted standby within 10 s, without losing a confirmed write', async () => {
     let isOver = false
     const loading = load(() => isOver)
