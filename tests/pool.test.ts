@@ -393,6 +393,55 @@ it.concurrent('logs once that the database is lost and once that it serves again
   expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
 })
 
+it.concurrent('takes an error of the database as its answer: it serves again', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { proxy, logged, open } = await setUp(onTestFinished)
+  const sql = open()
+  proxy.refuse()
+  expect(await failure(sql`select 1`)).toContain(NOT_SENT)
+  proxy.serve()
+  expect(await failure(sql`select 1 / 0`)).toBe('division by zero')
+  expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
+})
+
+it.concurrent('rejects a statement as busy if all connections are, although one could not be opened before', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { proxy, open } = await setUp(onTestFinished)
+  const sql = open()
+  proxy.refuse()
+  const first = failure(sql`select 1`)
+  await expect.poll(proxy.connections).toBeGreaterThan(0)
+  proxy.serve()
+  expect(await first).toBe('it did not fail')
+  const slow = failure(sql`select pg_sleep(3)`)
+  await expect(sql`select 1`).rejects.toMatchObject({ code: 'busy' })
+  await slow
+})
+
+it.concurrent('goes on to the next host once, also if two statements could not be sent to a host', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { database, proxy, open } = await setUp(onTestFinished)
+  const other = await startDatabaseProxy(database)
+  onTestFinished(other.stop)
+  const hosts = `${proxy.url.host},${other.url.host}`
+  const sql = open(2, proxy.url.href.replace(proxy.url.host, hosts))
+  proxy.refuse()
+  await Promise.all([sql`select 1`, sql`select 2`])
+  proxy.serve()
+  other.refuse()
+  // A host that has answered within the last second counts as full and not as lost.
+  await sleep(1100)
+  const before = other.connections()
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  expect(other.connections() - before).toBe(1)
+})
+
 it.concurrent('logs that another host serves, although the pool was never without a connection', async ({
   expect,
   onTestFinished,
