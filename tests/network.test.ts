@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { describe, it, type TestContext } from 'vitest'
 import { loadConfig } from '../src/config.js'
+import { openPrimary } from '../src/database/connection.js'
 import { openPool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
 import { startDatabaseProxy } from './database-proxy.js'
@@ -152,6 +153,27 @@ describe.concurrent.each([
     }
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   })
+})
+
+it.concurrent('opens a connection for the migrations to the next host if the first one closes each connection over TLS, and then leaves the first one alone', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const database = new URL(await cloneDatabase())
+  const broken = await startDatabaseProxy(database, { tls: true })
+  const good = await startDatabaseProxy(database, { tls: true })
+  broken.hangUp()
+  const url = broken.url.href.replace(broken.url.host, `${broken.url.host},${good.url.host}`)
+  const sql = await openPrimary(loadConfig({ ...SECRETS, DATABASE_URL: url }))
+  onTestFinished(async () => {
+    await sql.end()
+    await broken.stop()
+    await good.stop()
+  })
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  const attempts = broken.connections()
+  await handleEvents()
+  expect(broken.connections()).toBe(attempts)
 })
 
 it('rejects a self-signed certificate with sslmode=verify-full', async ({

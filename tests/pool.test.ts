@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { queryObjects } from 'node:v8'
 import postgres from 'postgres'
 import { it, type TestContext } from 'vitest'
 import { loadConfig } from '../src/config.js'
@@ -77,6 +78,21 @@ it('closes the connections of statements that are answered while it ends', async
   await sql.end()
   expect(await Promise.all(answers)).toEqual(Array(3).fill('it did not fail'))
   await expect.poll(count).toBe(before)
+})
+
+// This test counts the sockets of the process, so it does not run beside others either.
+it('keeps no memory of failed attempts to open a connection', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { open } = await setUp(onTestFinished)
+  const size = 20
+  const sql = open(size, 'postgres://x:x@127.0.0.1:1/x')
+  const count = () => queryObjects(net.Socket, { format: 'count' })
+  const before = count()
+  const attempts = Array.from({ length: size }, () => failure(sql`select 1`))
+  for (const message of await Promise.all(attempts)) expect(message).toContain(NOT_SENT)
+  expect(count() - before).toBeLessThanOrEqual(2 * size)
 })
 
 it.concurrent('inserts fragments into a statement, and sends it once however often it is awaited', async ({
