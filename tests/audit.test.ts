@@ -254,6 +254,16 @@ describe('the audit of a write', () => {
     expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'delete', 'insert'])
   })
 
+  it('has the rows of a statement by ascending id of the profile, as it locks the profiles', async () => {
+    const [idModulo, first, second] = [await addModulo(), await addPerfil(), await addPerfil()]
+    await sql`
+      insert into permisos_perfil ("idPerfil", "idModulo")
+      values (${second}, ${idModulo}), (${first}, ${idModulo})
+    `
+    const rows = await sql`select "idEntidad" from auditoria order by id desc limit 2`
+    expect(rows.map(({ idEntidad }) => idEntidad)).toEqual([second, first])
+  })
+
   it('has a row for a record that is added after a matrix in the same transaction', async () => {
     const idPerfil = await addPerfil()
     const [caller] = await sql<[Row]>`
