@@ -105,6 +105,25 @@ describe('a rule reads only the records of the profiles that it compares', () =>
   })
 })
 
+it('refuse_granting names the first permission of a matrix that the caller lacks, not that of the first module', async () => {
+  const own = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
+  await own`
+    insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 1000) as n
+  `
+  await own`insert into perfil ("strNombrePerfil") values ('Ventas')`
+  await own`insert into permisos_perfil ("idPerfil", "idModulo") select 2, id from modulo`
+  await own`analyze`
+  const permisos = await own`
+    select id as "idModulo", true as "bitEditar" from modulo order by id desc
+  `
+  const refused = own`select refuse_granting(${own.json(permisos as never)}, 2)`
+  await expect(refused).rejects.toMatchObject({
+    code: 'LL403',
+    detail: '{"accion": "bitEditar", "modulo": "M1000"}',
+  })
+  await own.end()
+})
+
 describe('begin_write', () => {
   const begin = (actor: object) =>
     sql`select limite from begin_write('{}', ${sql.json(actor as never)})`.then(
