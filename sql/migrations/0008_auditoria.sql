@@ -411,14 +411,11 @@ create trigger prepare_usuario before insert or update on usuario
 -- The records that exist already. With these rows, the audit alone suffices to rebuild the tables,
 -- except the hashes.
 select audit('insert', 'modulo', id, "strNombreModulo", null, to_jsonb(modulo))
-from modulo
-order by id;
+from modulo;
 select audit('insert', 'perfil', id, "strNombrePerfil", null, audited_fields(to_jsonb(perfil)))
-from perfil
-order by id;
+from perfil;
 select audit('insert', 'usuario', id, "strNombreUsuario", null, audited_fields(to_jsonb(usuario)))
-from usuario
-order by id;
+from usuario;
 select audit(
   'insert',
   'permisos',
