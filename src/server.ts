@@ -6,7 +6,7 @@ import { VERSION } from './version.js'
 
 /** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
 const EXIT_DEADLINE = 9000
-/** How long `/health/ready` answers 503 before the service stops accepting, in milliseconds. */
+/** How long `/health/ready` answers 503 before new connections are refused, in milliseconds. */
 const NOT_READY_FOR = 500
 
 const log = openDestination(process.stdout.fd)

@@ -2,9 +2,9 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   type Answer,
   FORBIDDEN,
+  statusCodeAnswer,
   UNAUTHENTICATED,
   withoutHeaders,
-  withStatusCode,
 } from './answers.js'
 import { ADMIN, PNG, testApp } from './app.js'
 import {
@@ -254,7 +254,7 @@ describe('rule 1: permission records', () => {
     const { debil, fuerte, ventas } = world
     const [suyo] = await sql<{ id: number }[]>`
       select id from permisos_perfil where "idPerfil" = ${fuerte}`
-    const unknown = withStatusCode(400, 'El perfil o el módulo no existe')
+    const unknown = statusCodeAnswer(400, 'El perfil o el módulo no existe')
 
     for (const [method, url] of [
       ['POST', '/api/permisos'],

@@ -190,6 +190,7 @@ describe('the administrator of ADMIN_*', () => {
       await tx`select begin_write('{}', ${sql.json({ id: 1, ver: 0, enforced: false })})`
       start = ensure()
       await expect.poll(() => countWaiting(sql)).toBe(1)
+      // The lock of names and emails (prepare_usuario in sql/migrations/0008_auditoria.sql).
       await tx`select pg_advisory_xact_lock(7305511407)`
     })
     await start

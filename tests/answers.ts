@@ -15,31 +15,34 @@ export interface AnswerWithHeaders<Body = any> extends Answer<Body> {
 export const withoutHeaders = ({ status, body }: Answer): Answer => ({ status, body })
 
 /** The first of the contract's two failure bodies: `{ statusCode, message }`. */
-export const withStatusCode = (status: number, message: string): Answer => ({
+export const statusCodeAnswer = (status: number, message: string): Answer => ({
   status,
   body: { statusCode: status, message },
 })
 
 /** The second of the contract's two failure bodies: `{ success: false, message }`. */
-export const withSuccessFalse = (status: number, message: string): Answer => ({
+export const successFalseAnswer = (status: number, message: string): Answer => ({
   status,
   body: { success: false, message },
 })
 
-export const UNAUTHENTICATED = withStatusCode(401, 'Sesión no válida o expirada')
-export const FORBIDDEN = withStatusCode(403, 'No tiene permiso para realizar esta acción')
-export const NOT_FOUND = withStatusCode(404, 'Recurso no encontrado')
-export const TOO_LARGE = withStatusCode(413, 'El cuerpo de la petición es demasiado grande')
-export const INTERNAL = withStatusCode(500, 'Error interno del servidor')
-export const NOT_UPDATED = withStatusCode(
+export const UNAUTHENTICATED = statusCodeAnswer(401, 'Sesión no válida o expirada')
+export const FORBIDDEN = statusCodeAnswer(403, 'No tiene permiso para realizar esta acción')
+export const NOT_FOUND = statusCodeAnswer(404, 'Recurso no encontrado')
+export const TOO_LARGE = statusCodeAnswer(413, 'El cuerpo de la petición es demasiado grande')
+export const INTERNAL = statusCodeAnswer(500, 'Error interno del servidor')
+export const NOT_UPDATED = statusCodeAnswer(
   500,
   'Error al actualizar: la imagen es demasiado grande o el servidor tardó demasiado.',
 )
-export const BUSY = withStatusCode(503, 'Servicio ocupado. Intente de nuevo más tarde.')
+export const BUSY = statusCodeAnswer(503, 'Servicio ocupado. Intente de nuevo más tarde.')
 
 /** The two answers of `/health/ready`. */
 export const READY: Answer = { status: 200, body: { status: 'ok' } }
-export const NOT_READY = withStatusCode(503, 'Servicio no disponible. Intente de nuevo más tarde.')
+export const NOT_READY = statusCodeAnswer(
+  503,
+  'Servicio no disponible. Intente de nuevo más tarde.',
+)
 
 export const DELETED: Answer = {
   status: 200,

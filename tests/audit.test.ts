@@ -7,7 +7,7 @@ import type { AuditoriaFiltro } from '../src/auditoria/schemas.js'
 import { migrate } from '../src/database/migrations.js'
 import type { Sql } from '../src/database/sql.js'
 import type { AnswerWithHeaders } from './answers.js'
-import { FORBIDDEN, withStatusCode } from './answers.js'
+import { FORBIDDEN, statusCodeAnswer } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { ALL, FLAGS, type Flag, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -223,7 +223,7 @@ describe('the audit of a write', () => {
     ])
   })
 
-  it('names the actions alike in a database with the locale of Turkish, where i is no small I', async () => {
+  it('names the actions alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
     const name = `turca_${process.pid}`
     await sql.unsafe(`
       create database ${name}
@@ -254,7 +254,7 @@ describe('the audit of a write', () => {
     expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'delete', 'insert'])
   })
 
-  it('has the rows of a statement by ascending id of the profile, as it locks the profiles', async () => {
+  it('has the rows of a statement in the order in which the profiles are locked, by ascending id', async () => {
     const [idModulo, first, second] = [await addModulo(), await addPerfil(), await addPerfil()]
     await sql`
       insert into permisos_perfil ("idPerfil", "idModulo")
@@ -415,7 +415,7 @@ describe('the audit of a write', () => {
     expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'update', 'delete'])
   })
 
-  it('has no function with the rights of its owner that looks for temporary tables first', async () => {
+  it('has only functions that look into the temporary tables last, if they have the rights of their owner', async () => {
     const functions = await sql`
       select proname
       from pg_proc
@@ -797,7 +797,7 @@ describe('the rows by which a user got a permission', () => {
     ['idUsuario=1&modulo=X', 'El campo accion es obligatorio'],
   ])('need %s', async (query, message) => {
     expect(await call('GET', `/api/auditoria/origen?${query}`)).toMatchObject(
-      withStatusCode(400, message),
+      statusCodeAnswer(400, message),
     )
     const unknown = await call('GET', '/api/auditoria/origen?idUsuario=1&modulo=X&accion=bitTodo')
     expect(unknown.body.message).toContain('El campo accion debe ser bitAgregar o bitEditar o')

@@ -8,21 +8,21 @@ import { describe, expect, it } from 'vitest'
 import {
   DELETED,
   NOT_UPDATED,
+  statusCodeAnswer,
+  successFalseAnswer,
   TOO_LARGE,
   UNAUTHENTICATED,
   withoutHeaders,
-  withStatusCode,
-  withSuccessFalse,
 } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 import { addressOf, ENDPOINT_NAMES, endpoint, usuario } from './endpoints.js'
 
 const MIB = 1024 * 1024
 
-const IMAGE_TOO_LARGE = withStatusCode(500, 'La imagen es demasiado grande')
-const MALFORMED = withStatusCode(400, 'El cuerpo no es JSON válido')
-const UNSUPPORTED = withStatusCode(415, 'El tipo de contenido debe ser application/json')
-const UNREADABLE = withStatusCode(400, 'La petición no es válida')
+const IMAGE_TOO_LARGE = statusCodeAnswer(500, 'La imagen es demasiado grande')
+const MALFORMED = statusCodeAnswer(400, 'El cuerpo no es JSON válido')
+const UNSUPPORTED = statusCodeAnswer(415, 'El tipo de contenido debe ser application/json')
+const UNREADABLE = statusCodeAnswer(400, 'La petición no es válida')
 
 const service = await testApp({ BODY_LIMIT_MIB: '1' })
 const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
@@ -151,16 +151,16 @@ describe('a large body', () => {
     const sent = send('PUT', '/api/perfil/1', large(8 * MIB))
     expect(await sent).toEqual(TOO_LARGE)
     expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(
-      withStatusCode(400, 'El nombre es obligatorio'),
+      statusCodeAnswer(400, 'El nombre es obligatorio'),
     )
   })
 })
 
 it.each([
-  ['/api/permisos/x', withStatusCode(400, 'ID de permiso inválido')],
-  ['/api/perfil/x', withStatusCode(400, 'ID de perfil inválido')],
-  ['/api/modulo/x', withSuccessFalse(200, 'ID de módulo inválido.')],
-  ['/api/usuario/x', withStatusCode(400, 'ID de usuario inválido')],
+  ['/api/permisos/x', statusCodeAnswer(400, 'ID de permiso inválido')],
+  ['/api/perfil/x', statusCodeAnswer(400, 'ID de perfil inválido')],
+  ['/api/modulo/x', successFalseAnswer(200, 'ID de módulo inválido.')],
+  ['/api/usuario/x', statusCodeAnswer(400, 'ID de usuario inválido')],
 ] as const)('PUT %s validates the id before it reads the body', async (path, wrongPath) => {
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
   expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
@@ -230,5 +230,5 @@ it('a user may send an image of more than half of the usual memory for bodies, i
   const imagenBase64 = `data:image/png;base64,${'A'.repeat(33 * MIB)}=A`
   const answer = await call('POST', '/api/usuario', usuario('grande', { imagenBase64 }))
   const message = 'El campo imagenBase64 debe ser una imagen completa en base64'
-  expect(withoutHeaders(answer)).toEqual(withStatusCode(400, message))
+  expect(withoutHeaders(answer)).toEqual(statusCodeAnswer(400, message))
 })

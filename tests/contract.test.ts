@@ -7,10 +7,10 @@ import {
   FORBIDDEN,
   MATRIX_REPLACED,
   NOT_FOUND,
+  statusCodeAnswer,
+  successFalseAnswer,
   UNAUTHENTICATED,
   withoutHeaders,
-  withStatusCode,
-  withSuccessFalse,
 } from './answers.js'
 import { ADMIN, cloneDatabase, JWT_SECRET, PNG, testApp } from './app.js'
 import {
@@ -99,56 +99,56 @@ const required = (field: string, missing: unknown[] = MISSING) =>
   rule(
     `answers 400 when ${field} is missing`,
     withField(field, missing),
-    withStatusCode(400, `El campo ${field} es obligatorio`),
+    statusCodeAnswer(400, `El campo ${field} es obligatorio`),
   )
 
 const mustBeText = (field: string) =>
   rule(
     `answers 400 when ${field} is not a string`,
     withField(field, NOT_TEXTS),
-    withStatusCode(400, `El campo ${field} debe ser texto`),
+    statusCodeAnswer(400, `El campo ${field} debe ser texto`),
   )
 
 const mustBeId = (field: string) =>
   rule(
     `answers 400 when ${field} is not an integer other than 0`,
     withField(field, NOT_NUMBERS),
-    withStatusCode(400, `El campo ${field} debe ser un número entero distinto de 0`),
+    statusCodeAnswer(400, `El campo ${field} debe ser un número entero distinto de 0`),
   )
 
 const mustBeBoolean = (field: string, values: unknown[]) =>
   rule(
     `answers 400 when ${field} is not a boolean`,
     withField(field, values),
-    withStatusCode(400, `El campo ${field} debe ser booleano`),
+    statusCodeAnswer(400, `El campo ${field} debe ser booleano`),
   )
 
 const mustHaveAllowedCharacters = (field: string, values: unknown[]) =>
   rule(
     `answers 400 when ${field} has a character that is not allowed`,
     withField(field, values),
-    withStatusCode(400, `El campo ${field} contiene caracteres no permitidos`),
+    statusCodeAnswer(400, `El campo ${field} contiene caracteres no permitidos`),
   )
 
 const mustNotExceed255Characters = (field: string, values: unknown[] = [LONG]) =>
   rule(
     `answers 400 when ${field} has more than 255 characters`,
     withField(field, values),
-    withStatusCode(400, tooLongMessage(field)),
+    statusCodeAnswer(400, tooLongMessage(field)),
   )
 
 const mustNotExceed255CharactersInSearch = (path: string) =>
   rule(
     'answers 400 when search has more than 255 characters',
     under(`${path}?search=`, LONGER_SEARCHES),
-    withStatusCode(400, tooLongMessage('search')),
+    statusCodeAnswer(400, tooLongMessage('search')),
   )
 
 const mustBePage = (path: string) =>
   rule(
     'answers 400 when page is not an integer of at least 1',
     under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00', '1&page=1']),
-    withStatusCode(400, 'El campo page debe ser un entero mayor o igual a 1'),
+    statusCodeAnswer(400, 'El campo page debe ser un entero mayor o igual a 1'),
   )
 
 const flags = (...granted: Flag[]) =>
@@ -212,23 +212,23 @@ const modulos = (...ids: number[]) => ({
   totalPages: Math.ceil(ids.length / 5),
 })
 
-const NO_CAPTCHA = withStatusCode(400, 'Fallo en la validación del captcha.')
-const NO_CREDENTIALS = withStatusCode(400, 'Usuario y contraseña son obligatorios')
-const NO_IDS = withStatusCode(400, 'Perfil y Módulo son obligatorios')
-const UNKNOWN_REFERENCE = withStatusCode(400, 'El perfil o el módulo no existe')
-const DUPLICATE_PERMISO = withStatusCode(409, 'El perfil ya tiene permisos sobre ese módulo')
-const BAD_PERMISO_ID = withStatusCode(400, 'ID de permiso inválido')
-const BAD_PERFIL_ID = withStatusCode(400, 'ID de perfil inválido')
-const BAD_MATRIX_ID = withStatusCode(400, 'ID de perfil requerido')
+const NO_CAPTCHA = statusCodeAnswer(400, 'Fallo en la validación del captcha.')
+const NO_CREDENTIALS = statusCodeAnswer(400, 'Usuario y contraseña son obligatorios')
+const NO_IDS = statusCodeAnswer(400, 'Perfil y Módulo son obligatorios')
+const UNKNOWN_REFERENCE = statusCodeAnswer(400, 'El perfil o el módulo no existe')
+const DUPLICATE_PERMISO = statusCodeAnswer(409, 'El perfil ya tiene permisos sobre ese módulo')
+const BAD_PERMISO_ID = statusCodeAnswer(400, 'ID de permiso inválido')
+const BAD_PERFIL_ID = statusCodeAnswer(400, 'ID de perfil inválido')
+const BAD_MATRIX_ID = statusCodeAnswer(400, 'ID de perfil requerido')
 const MATRIX_FAILED = endpoint('POST /api/permisos/guardar-matriz').unexpected
-const NO_PERFIL_NAME = withStatusCode(400, 'El nombre es obligatorio')
-const NO_MODULO_NAME = withSuccessFalse(200, 'El nombre del módulo es obligatorio.')
-const BAD_MODULO_ID = withSuccessFalse(200, 'ID de módulo inválido.')
+const NO_PERFIL_NAME = statusCodeAnswer(400, 'El nombre es obligatorio')
+const NO_MODULO_NAME = successFalseAnswer(200, 'El nombre del módulo es obligatorio.')
+const BAD_MODULO_ID = successFalseAnswer(200, 'ID de módulo inválido.')
 const MODULO_NOT_CREATED = endpoint('POST /api/modulo').unexpected
 const MODULO_NOT_UPDATED = endpoint('PUT /api/modulo/:id').unexpected
-const BAD_USUARIO_ID = withStatusCode(400, 'ID de usuario inválido')
-const BAD_EMAIL = withStatusCode(400, 'El campo strCorreo debe ser un correo electrónico')
-const LONG_PASSWORD = withStatusCode(400, 'La contraseña no puede superar los 72 bytes')
+const BAD_USUARIO_ID = statusCodeAnswer(400, 'ID de usuario inválido')
+const BAD_EMAIL = statusCodeAnswer(400, 'El campo strCorreo debe ser un correo electrónico')
+const LONG_PASSWORD = statusCodeAnswer(400, 'La contraseña no puede superar los 72 bytes')
 
 /** A change that makes `permisos` a list of a valid entry and one more entry. */
 const withEntry = (entry: unknown) => ({ permisos: [{ idModulo: 1 }, entry] })
@@ -238,22 +238,22 @@ const MATRIX_ENTRY_RULES = [
   rule(
     'answers 400 when an entry of permisos is not an object',
     [null, 5, 'x', [], [1]].map(withEntry),
-    withStatusCode(400, 'El campo idModulo es obligatorio'),
+    statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
   ),
   rule(
     'answers 400 when the idModulo of an entry is missing',
     MISSING.map(withModulo),
-    withStatusCode(400, 'El campo idModulo es obligatorio'),
+    statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
   ),
   rule(
     'answers 400 when the idModulo of an entry is not an integer other than 0',
     NOT_NUMBERS.map(withModulo),
-    withStatusCode(400, 'El campo idModulo debe ser un número entero distinto de 0'),
+    statusCodeAnswer(400, 'El campo idModulo debe ser un número entero distinto de 0'),
   ),
   rule(
     'answers 400 when a flag of an entry is neither a boolean nor falsy',
     BAD_FLAGS.map((bitAgregar) => withEntry({ idModulo: 2, bitAgregar })),
-    withStatusCode(400, 'El campo bitAgregar debe ser booleano'),
+    statusCodeAnswer(400, 'El campo bitAgregar debe ser booleano'),
   ),
 ]
 
@@ -286,7 +286,7 @@ const firstInvalidField = (change: Json, message: string) =>
   rule(
     'answers for the first invalid field in the order of the contract',
     [change],
-    withStatusCode(400, message),
+    statusCodeAnswer(400, message),
   )
 
 const BAD_LAST_FIELDS = { strNumeroCelular: 5, idEstadoUsuario: 'x', imagenBase64: 'x' }
@@ -356,32 +356,32 @@ const USUARIO_RULES: Rule[] = [
       ` ${PNG}`,
       'x',
     ]),
-    withStatusCode(400, 'El campo imagenBase64 debe empezar por data:image'),
+    statusCodeAnswer(400, 'El campo imagenBase64 debe empezar por data:image'),
   ),
   rule(
     'answers 400 when imagenBase64 is not a complete image in base64',
     withField('imagenBase64', NO_IMAGES),
-    withStatusCode(400, 'El campo imagenBase64 debe ser una imagen completa en base64'),
+    statusCodeAnswer(400, 'El campo imagenBase64 debe ser una imagen completa en base64'),
   ),
   rule(
     'answers 500 when no profile has the id idPerfil',
     withField('idPerfil', UNKNOWN_IDS),
-    withStatusCode(500, 'El perfil indicado no existe'),
+    statusCodeAnswer(500, 'El perfil indicado no existe'),
   ),
   rule(
     'answers 500 when another user has the email address, in upper or lower case',
     withField('strCorreo', [EVA.strCorreo, 'EVA@Ejemplo.com']),
-    withStatusCode(500, 'El correo electrónico ya está registrado'),
+    statusCodeAnswer(500, 'El correo electrónico ya está registrado'),
   ),
   rule(
     'answers 500 when another user has the name, in upper or lower case',
     withField('strNombreUsuario', ['eva', 'EVA']),
-    withStatusCode(500, 'El nombre de usuario ya está registrado'),
+    statusCodeAnswer(500, 'El nombre de usuario ya está registrado'),
   ),
   rule(
     'names the email address when another user has both the address and the name',
     [{ strNombreUsuario: 'eva', strCorreo: EVA.strCorreo }],
-    withStatusCode(500, 'El correo electrónico ya está registrado'),
+    statusCodeAnswer(500, 'El correo electrónico ya está registrado'),
   ),
 ]
 
@@ -396,7 +396,7 @@ const MODULO_NAME_RULES: Rule[] = [
   rule(
     'answers success false when strNombreModulo has more than 255 characters',
     [{ strNombreModulo: LONG }],
-    withSuccessFalse(200, tooLongMessage('strNombreModulo')),
+    successFalseAnswer(200, tooLongMessage('strNombreModulo')),
   ),
 ]
 
@@ -450,12 +450,12 @@ const CONTRACT = {
       rule(
         'answers 401 when no active user has exactly this name',
         withField('strNombreUsuario', ['nadie', 'eva', 'ANA', ' ana', NUL, LONG]),
-        withStatusCode(401, 'El usuario no existe o su estado es the service.'),
+        statusCodeAnswer(401, 'El usuario no existe o su estado es the service.'),
       ),
       rule(
         'answers 401 when the password is wrong',
         withField('strPwd', ['otra clave', 'x'.repeat(73), NUL, LONG]),
-        withStatusCode(401, 'Usuario o contraseña incorrectos.'),
+        statusCodeAnswer(401, 'Usuario o contraseña incorrectos.'),
       ),
     ],
   },
@@ -545,7 +545,7 @@ const CONTRACT = {
       rule(
         'answers 404 when no record has the id',
         under('/api/permisos/', UNKNOWN_PATH_IDS),
-        withStatusCode(404, 'Permiso no encontrado'),
+        statusCodeAnswer(404, 'Permiso no encontrado'),
       ),
       rule(
         'answers 400 when no profile has the id idPerfil',
@@ -665,7 +665,7 @@ const CONTRACT = {
       rule(
         'answers 400 when permisos is not a list',
         withField('permisos', ['x', 5, true, {}]),
-        withStatusCode(400, 'El campo permisos debe ser una lista'),
+        statusCodeAnswer(400, 'El campo permisos debe ser una lista'),
       ),
       ...MATRIX_ENTRY_RULES,
       rule(
@@ -697,7 +697,7 @@ const CONTRACT = {
       rule(
         'answers 400 when isAdmin is neither true nor false',
         under('/api/perfil?isAdmin=', ['TRUE', '1', 'x', '%20', 'true%00', 'true&isAdmin=true']),
-        withStatusCode(400, 'El campo isAdmin debe ser true o false'),
+        statusCodeAnswer(400, 'El campo isAdmin debe ser true o false'),
       ),
       rule(
         'returns an empty list beyond the last page',
@@ -801,7 +801,7 @@ const CONTRACT = {
       rule(
         'answers 404 when no profile has the id',
         under('/api/perfil/', UNKNOWN_PATH_IDS),
-        withStatusCode(404, 'Perfil no encontrado'),
+        statusCodeAnswer(404, 'Perfil no encontrado'),
       ),
     ],
   },

@@ -2,9 +2,9 @@ import {
   type Answer,
   INTERNAL,
   NOT_UPDATED,
+  statusCodeAnswer,
+  successFalseAnswer,
   TOO_LARGE,
-  withStatusCode,
-  withSuccessFalse,
 } from './answers.js'
 import { ADMIN } from './app.js'
 
@@ -61,10 +61,10 @@ const permiso = { idPerfil: 2, idModulo: 2 }
 const perfil = { strNombrePerfil: 'x', bitAdministrador: false }
 const matriz = { idPerfil: 2, permisos: [{ idModulo: 1, bitConsulta: true }] }
 
-const NO_IDS = withStatusCode(400, 'Perfil y Módulo son obligatorios')
-const NO_PERFIL_NAME = withStatusCode(400, 'El nombre es obligatorio')
-const NO_MODULO_NAME = withSuccessFalse(200, 'El nombre del módulo es obligatorio.')
-const NO_USUARIO_NAME = withStatusCode(400, 'El campo strNombreUsuario es obligatorio')
+const NO_IDS = statusCodeAnswer(400, 'Perfil y Módulo son obligatorios')
+const NO_PERFIL_NAME = statusCodeAnswer(400, 'El nombre es obligatorio')
+const NO_MODULO_NAME = successFalseAnswer(200, 'El nombre del módulo es obligatorio.')
+const NO_USUARIO_NAME = statusCodeAnswer(400, 'El campo strNombreUsuario es obligatorio')
 
 /**
  * Every endpoint of the API, by its method and path. The endpoints of the contract are in the order
@@ -75,14 +75,14 @@ export const ENDPOINTS = {
     needs: 'nothing',
     unexpected: INTERNAL,
     body: { ...ADMIN, captchaToken: 'humano' },
-    withoutFields: withStatusCode(400, 'Fallo en la validación del captcha.'),
+    withoutFields: statusCodeAnswer(400, 'Fallo en la validación del captcha.'),
     tooLarge: TOO_LARGE,
   },
   'PUT /api/auth/password': {
     needs: 'session',
     unexpected: INTERNAL,
     body: { strPwd: 'equivocada', strPwdNueva: 'otra clave' },
-    withoutFields: withStatusCode(400, 'El campo strPwd es obligatorio'),
+    withoutFields: statusCodeAnswer(400, 'El campo strPwd es obligatorio'),
     tooLarge: TOO_LARGE,
   },
   'POST /api/auth/logout': {
@@ -91,7 +91,7 @@ export const ENDPOINTS = {
   },
   'GET /api/permisos': {
     needs: 'PERMISOS bitConsulta',
-    unexpected: withStatusCode(500, 'Error al consultar permisos'),
+    unexpected: statusCodeAnswer(500, 'Error al consultar permisos'),
   },
   'POST /api/permisos': {
     needs: 'PERMISOS bitAgregar',
@@ -116,39 +116,39 @@ export const ENDPOINTS = {
   'GET /api/permisos/mis-permisos/:idPerfil': {
     needs: 'PERMISOS bitConsulta',
     isOpenToOwner: true,
-    unexpected: withStatusCode(500, 'Error al cargar los permisos del usuario'),
+    unexpected: statusCodeAnswer(500, 'Error al cargar los permisos del usuario'),
     id: 1,
   },
   'GET /api/permisos/por-perfil/:idPerfil': {
     needs: 'PERMISOS bitConsulta',
-    unexpected: withStatusCode(500, 'Error al cargar permisos'),
+    unexpected: statusCodeAnswer(500, 'Error al cargar permisos'),
     id: 1,
   },
   'POST /api/permisos/guardar-matriz': {
     needs: 'PERMISOS bitEditar',
-    unexpected: withStatusCode(500, 'Error al guardar en base de datos'),
+    unexpected: statusCodeAnswer(500, 'Error al guardar en base de datos'),
     body: matriz,
-    withoutFields: withStatusCode(400, 'ID de perfil requerido'),
+    withoutFields: statusCodeAnswer(400, 'ID de perfil requerido'),
     tooLarge: TOO_LARGE,
   },
   'GET /api/perfil': {
     needs: 'PERFIL bitConsulta',
-    unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los perfiles.'),
+    unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los perfiles.'),
   },
   'GET /api/perfil/list': {
     needs: 'session',
-    unexpected: withStatusCode(500, 'Error al cargar lista de perfiles'),
+    unexpected: statusCodeAnswer(500, 'Error al cargar lista de perfiles'),
   },
   'POST /api/perfil': {
     needs: 'PERFIL bitAgregar',
-    unexpected: withStatusCode(500, 'Ocurrió un error interno al crear el perfil'),
+    unexpected: statusCodeAnswer(500, 'Ocurrió un error interno al crear el perfil'),
     body: perfil,
     withoutFields: NO_PERFIL_NAME,
     tooLarge: TOO_LARGE,
   },
   'PUT /api/perfil/:id': {
     needs: 'PERFIL bitEditar',
-    unexpected: withStatusCode(500, 'Ocurrió un error interno al actualizar el perfil'),
+    unexpected: statusCodeAnswer(500, 'Ocurrió un error interno al actualizar el perfil'),
     id: 2,
     body: perfil,
     withoutFields: NO_PERFIL_NAME,
@@ -161,22 +161,22 @@ export const ENDPOINTS = {
   },
   'GET /api/modulo': {
     needs: 'MODULO bitConsulta',
-    unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los módulos.'),
+    unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los módulos.'),
   },
   'GET /api/modulo/list': {
     needs: 'session',
-    unexpected: withStatusCode(500, 'Error al cargar módulos'),
+    unexpected: statusCodeAnswer(500, 'Error al cargar módulos'),
   },
   'POST /api/modulo': {
     needs: 'MODULO bitAgregar',
-    unexpected: withSuccessFalse(200, 'No se pudo crear el módulo en la base de datos.'),
+    unexpected: successFalseAnswer(200, 'No se pudo crear el módulo en la base de datos.'),
     body: { strNombreModulo: 'nuevo' },
     withoutFields: NO_MODULO_NAME,
     tooLarge: TOO_LARGE,
   },
   'PUT /api/modulo/:id': {
     needs: 'MODULO bitEditar',
-    unexpected: withSuccessFalse(200, 'No se pudo actualizar el módulo.'),
+    unexpected: successFalseAnswer(200, 'No se pudo actualizar el módulo.'),
     id: 999,
     body: { strNombreModulo: 'otro' },
     withoutFields: NO_MODULO_NAME,
@@ -184,12 +184,12 @@ export const ENDPOINTS = {
   },
   'DELETE /api/modulo/:id': {
     needs: 'MODULO bitEliminar',
-    unexpected: withSuccessFalse(200, 'No se pudo eliminar el módulo.'),
+    unexpected: successFalseAnswer(200, 'No se pudo eliminar el módulo.'),
     id: 999,
   },
   'GET /api/usuario': {
     needs: 'USUARIO bitConsulta',
-    unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los usuarios.'),
+    unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los usuarios.'),
   },
   'GET /api/usuario/:id': {
     needs: 'USUARIO bitDetalle',
@@ -202,7 +202,7 @@ export const ENDPOINTS = {
     unexpected: INTERNAL,
     body: usuario('ana'),
     withoutFields: NO_USUARIO_NAME,
-    tooLarge: withStatusCode(500, 'La imagen es demasiado grande'),
+    tooLarge: statusCodeAnswer(500, 'La imagen es demasiado grande'),
   },
   'PUT /api/usuario/:id': {
     needs: 'USUARIO bitEditar',

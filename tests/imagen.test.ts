@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { INTERNAL, NOT_UPDATED, withoutHeaders, withStatusCode } from './answers.js'
+import { INTERNAL, NOT_UPDATED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { PNG, startImages, testApp } from './app.js'
 import { closeAtEnd, serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
@@ -13,8 +13,8 @@ import { usuario } from './endpoints.js'
 // The SDK would read this variable and then fail, and the service does not.
 process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
 
-const NOT_UPLOADED = withStatusCode(500, 'No se pudo subir la imagen')
-const EMAIL_TAKEN = withStatusCode(500, 'El correo electrónico ya está registrado')
+const NOT_UPLOADED = statusCodeAnswer(500, 'No se pudo subir la imagen')
+const EMAIL_TAKEN = statusCodeAnswer(500, 'El correo electrónico ya está registrado')
 
 type Service = Awaited<ReturnType<typeof testApp>>
 

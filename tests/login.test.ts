@@ -4,17 +4,20 @@ import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { withoutHeaders, withStatusCode } from './answers.js'
+import { statusCodeAnswer, withoutHeaders } from './answers.js'
 import { ADMIN, JWT_SECRET, type LogLine, testApp } from './app.js'
 import { serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
 
-const REJECTED = withStatusCode(400, 'Fallo en la validación del captcha.')
-const UNAVAILABLE = withStatusCode(503, 'El servicio de validación del captcha no está disponible.')
-const NO_CREDENTIALS = withStatusCode(400, 'Usuario y contraseña son obligatorios')
-const NO_USER = withStatusCode(401, 'El usuario no existe o su estado es the service.')
-const WRONG_PASSWORD = withStatusCode(401, 'Usuario o contraseña incorrectos.')
-const TOO_MANY = withStatusCode(429, 'Demasiados intentos. Intente de nuevo más tarde.')
+const REJECTED = statusCodeAnswer(400, 'Fallo en la validación del captcha.')
+const UNAVAILABLE = statusCodeAnswer(
+  503,
+  'El servicio de validación del captcha no está disponible.',
+)
+const NO_CREDENTIALS = statusCodeAnswer(400, 'Usuario y contraseña son obligatorios')
+const NO_USER = statusCodeAnswer(401, 'El usuario no existe o su estado es the service.')
+const WRONG_PASSWORD = statusCodeAnswer(401, 'Usuario o contraseña incorrectos.')
+const TOO_MANY = statusCodeAnswer(429, 'Demasiados intentos. Intente de nuevo más tarde.')
 
 const service = await testApp()
 const { call, login, captcha } = service

@@ -1,5 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, DELETED, MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
+import {
+  type Answer,
+  DELETED,
+  MATRIX_REPLACED,
+  statusCodeAnswer,
+  withoutHeaders,
+} from './answers.js'
 import { testApp } from './app.js'
 import { FLAGS } from './endpoints.js'
 
@@ -164,8 +170,8 @@ describe('concurrent writers of one matrix', () => {
       DELETED,
       { status: 200, body: { success: true, data: { ...record, ...flags(0) } } },
       { status: 200, body: { success: true, data: { ...record, ...flags(7) } } },
-      withStatusCode(409, 'El perfil ya tiene permisos sobre ese módulo'),
-      withStatusCode(404, 'Permiso no encontrado'),
+      statusCodeAnswer(409, 'El perfil ya tiene permisos sobre ese módulo'),
+      statusCodeAnswer(404, 'Permiso no encontrado'),
     ]
     for (const answer of writes) expect(allowed).toContainEqual(answer)
     expect(reads.every(({ status, body }) => status === 200 && body.success)).toBe(true)

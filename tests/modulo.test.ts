@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DELETED, withoutHeaders, withSuccessFalse } from './answers.js'
+import { DELETED, successFalseAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 
 const { call, readLog, sql } = await testApp()
@@ -104,7 +104,7 @@ describe('DELETE /api/modulo/:id', () => {
     ['x', 'ID de módulo inválido.'],
     [4, 'No se puede eliminar un módulo del sistema.'],
   ])('answers success false for the id %s', async (id, message) => {
-    expect(await remove(id)).toEqual(withSuccessFalse(200, message))
+    expect(await remove(id)).toEqual(successFalseAnswer(200, message))
   })
 
   it('does not deadlock with matrices that name the module', async () => {

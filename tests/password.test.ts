@@ -2,14 +2,14 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startPasswords } from '../src/access/password.js'
-import { UNAUTHENTICATED, withStatusCode } from './answers.js'
+import { statusCodeAnswer, UNAUTHENTICATED } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
 const { app, config, sql, call, login } = await testApp()
 const DATABASE_URL = config.DATABASE_URL.url
-const WRONG = withStatusCode(401, 'Usuario o contraseña incorrectos.')
+const WRONG = statusCodeAnswer(401, 'Usuario o contraseña incorrectos.')
 
 let turn = 0
 /** Adds a user with the password `una clave`; returns the user's id, name and token. */
@@ -59,7 +59,7 @@ describe('PUT /api/auth/password', () => {
     [{ strPwd: 'una clave', strPwdNueva: 'una clave' }, 'La contraseña nueva debe ser distinta'],
   ])('refuses %j and changes nothing', async (body, message) => {
     const { token } = await addUser()
-    expect(await change(token, body)).toMatchObject(withStatusCode(400, message))
+    expect(await change(token, body)).toMatchObject(statusCodeAnswer(400, message))
     expect(await use(token)).toBe(200)
   })
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { DELETED, withoutHeaders, withStatusCode } from './answers.js'
+import { DELETED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL, endpoint, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -152,7 +152,7 @@ describe('POST and DELETE /api/perfil', () => {
       'El campo bitAdministrador debe ser booleano',
     ],
   ])('answers 400 to %j', async (body, message) => {
-    expect(await send('POST', '/api/perfil', body)).toEqual(withStatusCode(400, message))
+    expect(await send('POST', '/api/perfil', body)).toEqual(statusCodeAnswer(400, message))
   })
 
   it('deletes a profile with its records, and answers 409 while users have it', async () => {
@@ -161,13 +161,13 @@ describe('POST and DELETE /api/perfil', () => {
     const user = await call('POST', '/api/usuario', usuario('ana', { idPerfil: id }))
     const url = `/api/perfil/${id}`
     expect(await send('DELETE', url)).toEqual(
-      withStatusCode(409, 'El perfil está asignado a usuarios'),
+      statusCodeAnswer(409, 'El perfil está asignado a usuarios'),
     )
     await call('DELETE', `/api/usuario/${user.body.data.id}`)
     for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(DELETED)
     expect((await get(`/api/permisos/por-perfil/${id}`)).data).toEqual([])
     expect(await send('DELETE', '/api/perfil/x')).toEqual(
-      withStatusCode(400, 'ID de perfil inválido'),
+      statusCodeAnswer(400, 'ID de perfil inválido'),
     )
   })
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { DELETED, MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
+import { DELETED, MATRIX_REPLACED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { FLAGS } from './endpoints.js'
 
@@ -110,7 +110,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
       const stored = () => sql`select * from permisos_perfil order by id`
       const before = await stored()
       expect(await save({ idPerfil: 2, permisos })).toEqual(
-        withStatusCode(500, 'Error al guardar en base de datos'),
+        statusCodeAnswer(500, 'Error al guardar en base de datos'),
       )
       expect(await stored()).toEqual(before)
       expect(readLog()).not.toContain('unexpected failure')

@@ -7,8 +7,8 @@ import {
   type AnswerWithHeaders,
   DELETED,
   MATRIX_REPLACED,
+  statusCodeAnswer,
   withoutHeaders,
-  withStatusCode,
 } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
@@ -126,7 +126,7 @@ interface Attack {
   lastCheck?: keyof typeof CHECKS
 }
 
-const NO_PERFIL = withStatusCode(500, 'El perfil indicado no existe')
+const NO_PERFIL = statusCodeAnswer(500, 'El perfil indicado no existe')
 const NOT_CHANGED: Answer = { status: 200, body: { success: true } }
 
 const ATTACKS: Attack[] = [
@@ -160,7 +160,7 @@ const ATTACKS: Attack[] = [
       '/api/permisos/guardar-matriz',
       { idPerfil, permisos: [{ idModulo: world.libre }] },
     ],
-    unknown: withStatusCode(500, 'Error al guardar en base de datos'),
+    unknown: statusCodeAnswer(500, 'Error al guardar en base de datos'),
   },
   {
     name: 'deletes a new profile',
@@ -178,7 +178,7 @@ const ATTACKS: Attack[] = [
       `/api/perfil/${id}`,
       { strNombrePerfil: 'robado', bitAdministrador: true },
     ],
-    unknown: withStatusCode(404, 'Perfil no encontrado'),
+    unknown: statusCodeAnswer(404, 'Perfil no encontrado'),
     lastCheck: 'begin_write',
   },
   {
@@ -193,7 +193,7 @@ const ATTACKS: Attack[] = [
     table: 'permisos_perfil',
     create: createRecord,
     request: (id) => ['PUT', `/api/permisos/${id}`, record(world.debil, world.libre, [])],
-    unknown: withStatusCode(404, 'Permiso no encontrado'),
+    unknown: statusCodeAnswer(404, 'Permiso no encontrado'),
   },
   {
     name: 'takes over a new user of a stronger profile',

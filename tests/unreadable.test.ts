@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
-import { type AnswerWithHeaders, withStatusCode } from './answers.js'
+import { type AnswerWithHeaders, statusCodeAnswer } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 import { countWaiting } from './hold.js'
 
@@ -16,7 +16,7 @@ const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 type TextAnswer = AnswerWithHeaders<string>
 
 const MESSAGE = 'La petición no es válida'
-const failure = (status: number) => JSON.stringify(withStatusCode(status, MESSAGE).body)
+const failure = (status: number) => JSON.stringify(statusCodeAnswer(status, MESSAGE).body)
 
 /** Opens a connection and sends these bytes; the client never closes its half. */
 function open(bytes: string, to = port) {

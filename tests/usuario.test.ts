@@ -1,6 +1,6 @@
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
-import { DELETED, withoutHeaders, withStatusCode } from './answers.js'
+import { DELETED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { type Method, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -61,12 +61,13 @@ it.each([
   ['PUT', { strNombreUsuario: 'renombrada' }],
   ['PUT', { strCorreo: 'nuevo@ejemplo.com' }],
 ] as const)(
-  'writes a new name or email under the lock of the names: %s with %j',
+  'writes a new name or email under the lock of names and emails: %s with %j',
   async (method, changes) => {
     const previa = `previa${method}${Object.keys(changes)}`
     const path = method === 'POST' ? '' : (await create(previa)).id
     let written: ReturnType<typeof send> | undefined
     await sql.begin(async (tx) => {
+      // The lock of names and emails (prepare_usuario in sql/migrations/0008_auditoria.sql).
       await tx`select pg_advisory_xact_lock(7305511407)`
       written = send(method, path, usuario(previa, changes))
       await expect.poll(() => countWaiting(sql)).toBe(1)
@@ -125,7 +126,7 @@ describe('GET /api/usuario', async () => {
     const data = { ...user, nombrePerfil: 'de las listas' }
     expect(await send('GET', user.id)).toEqual({ status: 200, body: { success: true, data } })
     expect((await list('search=vista')).data).toEqual([data])
-    expect(await send('GET', '999999')).toEqual(withStatusCode(404, 'Usuario no encontrado'))
+    expect(await send('GET', '999999')).toEqual(statusCodeAnswer(404, 'Usuario no encontrado'))
   })
 
   it.each([
@@ -135,7 +136,7 @@ describe('GET /api/usuario', async () => {
     ['?page=0', 'El campo page debe ser un entero mayor o igual a 1'],
     ['0', 'ID de usuario inválido'],
   ])('answers 400 to %s', async (path, message) => {
-    expect(await send('GET', path)).toEqual(withStatusCode(400, message))
+    expect(await send('GET', path)).toEqual(statusCodeAnswer(400, message))
   })
 })
 
@@ -144,9 +145,9 @@ it('DELETE /api/usuario/:id gives the same answer when repeated, and 409 for the
   expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('DELETE', id)).toEqual(DELETED)
   expect(await send('GET', id)).toMatchObject({ status: 404 })
-  expect(await send('DELETE', '0')).toEqual(withStatusCode(400, 'ID de usuario inválido'))
+  expect(await send('DELETE', '0')).toEqual(statusCodeAnswer(400, 'ID de usuario inválido'))
   expect(await send('DELETE', '1')).toEqual(
-    withStatusCode(409, 'No puede eliminar su propio usuario'),
+    statusCodeAnswer(409, 'No puede eliminar su propio usuario'),
   )
 })
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { FORBIDDEN, MATRIX_REPLACED, withoutHeaders, withStatusCode } from './answers.js'
+import { FORBIDDEN, MATRIX_REPLACED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
 
@@ -10,7 +10,7 @@ const first = await testApp()
 const second = await testApp({ DATABASE_URL: first.config.DATABASE_URL.url })
 const { sql, call } = first
 
-const CHANGED = withStatusCode(412, 'Los permisos han cambiado. Vuelva a cargarlos.')
+const CHANGED = statusCodeAnswer(412, 'Los permisos han cambiado. Vuelva a cargarlos.')
 const UNKNOWN = '"5a3c7f3e-9a0b-4c62-9f0e-1d2c3b4a5f60"'
 
 const addPerfil = async (): Promise<number> =>

@@ -25,12 +25,13 @@
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
 -- 2. an exclusive advisory lock on the first of `p_perfiles`, or on the second if the first is null,
---    and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the writes in progress of all callers with that
---    profile, and their later writes wait for it (see lock_usuario);
+--    and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the
+--    writes in progress of all callers with that profile, and their later writes wait for it (see
+--    lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
--- Foreign-key checks wait for none of these row locks. The permission is read by a later statement, so
--- that it is what was committed before the locks were granted.
+-- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so it
+-- sees everything that was committed before the locks were granted.
 --
 -- Until the transaction ends, the audit names this caller.
 --

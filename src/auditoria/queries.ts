@@ -13,8 +13,8 @@ const MAX_ROWS = 50
  * statement reads at most one row more than it returns, wherever the page begins. Both ends of the
  * page compare the filter's columns together with the time, like
  * `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter were a condition of its own, PostgreSQL
- * would avoid the index for a frequent value. `idUsuario`
- * together with `entidad` uses one index, and the other condition is checked row by row.
+ * would avoid the index for a frequent value. `idUsuario` together with `entidad` uses one index, and
+ * the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Success, success } from '../http/answers/envelopes.js'
-import { Failure, withStatusCode } from '../http/answers/failures.js'
+import { Failure, statusCodeAnswer } from '../http/answers/failures.js'
 import { findOrigen, listAuditoria } from './queries.js'
 import { AuditoriaFiltro, Filas, OrigenFiltro, PaginaDeAuditoria } from './schemas.js'
 
@@ -9,7 +9,7 @@ const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', {
     config: {
       failures: {
-        invalid: withStatusCode(400, 'El campo entidad es obligatorio si hay un id'),
+        invalid: statusCodeAnswer(400, 'El campo entidad es obligatorio si hay un id'),
       },
     },
     schema: {

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { ACCIONES } from '../access/schemas.js'
-import { Named, Nullable, SuccessFlag } from '../http/answers/envelopes.js'
+import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
 import {
   type Constraint,
   isId,
@@ -47,7 +47,7 @@ export type Fila = Static<typeof Fila>
 export const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
-  success: SuccessFlag,
+  success: SuccessField,
   data: Filas,
   siguiente: NullableId('El valor de antes para la página siguiente. Null si no hay más'),
 })

@@ -43,8 +43,7 @@ export async function beginSesion(
 
 /**
  * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the version
- * of the caller's sessions from now on. Throws the Failure `unauthenticated` if the caller's session
- * has ended already.
+ * of the caller's sessions from now on.
  */
 export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
   const call = sql`select update_password(${hash}, ${caller}) as answer`
@@ -52,10 +51,7 @@ export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
   return ver
 }
 
-/**
- * Ends all sessions of the caller. Afterwards no token that was issued before is valid. Throws the
- * Failure `unauthenticated` if the caller's session has ended already.
- */
+/** Ends all sessions of the caller. Afterwards no token that was issued before is valid. */
 export async function endSesiones(sql: Sql, caller: Caller) {
   await write(sql`select end_sesiones(${caller}) as answer`)
 }

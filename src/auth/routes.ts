@@ -8,7 +8,7 @@ import { TOKEN_COOKIE } from '../access/token.js'
 import type { Config } from '../config.js'
 import type { Sql } from '../database/sql.js'
 import { Confirmation, success } from '../http/answers/envelopes.js'
-import { Failure, USUAL_ANSWERS, withStatusCode } from '../http/answers/failures.js'
+import { Failure, statusCodeAnswer, USUAL_ANSWERS } from '../http/answers/failures.js'
 import { UNCOUNTED_BYTES } from '../http/limits/bodies.js'
 import { isStorable } from '../texts.js'
 import { captchaVerifier } from './captcha.js'
@@ -48,20 +48,21 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
+    // No byte of such a body is counted, so no login is refused because of the bodies of others.
     bodyLimit: UNCOUNTED_BYTES,
     config: {
       access: 'public',
       failures: {
-        invalid: withStatusCode(400, SIN_CREDENCIALES),
+        invalid: statusCodeAnswer(400, SIN_CREDENCIALES),
         // The contract (section 7) demands exactly this text, with the English words `the service`
         // in it.
-        unauthenticated: withStatusCode(
+        unauthenticated: statusCodeAnswer(
           401,
           'El usuario no existe o su estado es the service.',
           INCORRECTOS,
         ),
         tooMany: USUAL_ANSWERS.tooMany,
-        unavailable: withStatusCode(
+        unavailable: statusCodeAnswer(
           503,
           'El servicio de validación del captcha no está disponible.',
         ),
@@ -96,8 +97,8 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     config: {
       access: 'session',
       failures: {
-        invalid: withStatusCode(400, MISMA),
-        unauthenticated: withStatusCode(401, ...USUAL_ANSWERS.unauthenticated.texts, INCORRECTOS),
+        invalid: statusCodeAnswer(400, MISMA),
+        unauthenticated: statusCodeAnswer(401, ...USUAL_ANSWERS.unauthenticated.texts, INCORRECTOS),
         tooMany: USUAL_ANSWERS.tooMany,
       },
     },

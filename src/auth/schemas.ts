@@ -1,6 +1,6 @@
 import { type SchemaOptions, type Static, Type } from '@sinclair/typebox'
 import { Password } from '../access/schemas.js'
-import { Named, Nullable, SuccessFlag } from '../http/answers/envelopes.js'
+import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
 import { isText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Text } from '../http/input/fields.js'
 
@@ -46,7 +46,7 @@ export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual
 const TokenEmitido = Type.String({ description: 'JWT, válido 8 horas' })
 
 export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está cambiada', {
-  success: SuccessFlag,
+  success: SuccessField,
   token: TokenEmitido,
 })
 
@@ -63,7 +63,7 @@ const UsuarioDeSesion = Type.Object(
 )
 
 export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
-  success: SuccessFlag,
+  success: SuccessField,
   token: TokenEmitido,
   user: UsuarioDeSesion,
 })

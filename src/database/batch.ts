@@ -9,8 +9,8 @@ import { withTimeout } from './sql.js'
  * collected for the next statement, which is sent when one of the others has been answered.
  *
  * The statement is sent after its look-ups have arrived, so each of them sees everything that was
- * committed before it arrived. All look-ups of a statement fail together if `find` rejects, or if it has not
- * answered ANSWER_TIMEOUT after the first of them arrived.
+ * committed before it arrived. All look-ups of a statement fail together if `find` rejects, or if it
+ * gives no answer within ANSWER_TIMEOUT after the first of them has arrived.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,

@@ -128,7 +128,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    throw errorOfUnsent()
+    throw unsentError()
   }
 
   /** Returns the rows of a statement, or undefined if no connection could be opened for it. */
@@ -196,7 +196,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /** Returns the error for a statement that could not be sent. Logs the loss of the database, once. */
-  function errorOfUnsent() {
+  function unsentError() {
     if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
     // No attempt to open a connection has failed, so all connections are in use.
     if (!lastFailure) return new Failure('busy')

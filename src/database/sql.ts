@@ -35,8 +35,8 @@ export class AnswerTimeout extends Error {
 }
 
 /**
- * Returns what `answer` resolves to. Throws AnswerTimeout after `timeout` milliseconds, by default after
- * ANSWER_TIMEOUT.
+ * Returns what `answer` resolves to. Throws AnswerTimeout after `timeout` milliseconds, by default
+ * after ANSWER_TIMEOUT.
  */
 export function withTimeout<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
   return new Promise((resolve, reject) => {

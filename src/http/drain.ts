@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** How long idle connections stay open after the service has begun to stop, in milliseconds. */
+/** How long idle connections stay open after new ones are refused, in milliseconds. */
 const IDLE_GRACE = 2000
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
+import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import {
   deleteModulo,
   insertModulo,
@@ -19,7 +19,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitConsulta' },
       failures: {
-        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los módulos.'),
+        unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los módulos.'),
       },
     },
     schema: {
@@ -35,7 +35,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: 'session',
       failures: {
-        unexpected: withStatusCode(500, 'Error al cargar módulos'),
+        unexpected: statusCodeAnswer(500, 'Error al cargar módulos'),
       },
     },
     schema: {
@@ -51,9 +51,9 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitAgregar' },
       failures: {
-        invalid: withSuccessFalse(200),
-        conflict: withSuccessFalse(200, NO_CREADO),
-        unexpected: withSuccessFalse(200, NO_CREADO),
+        invalid: successFalseAnswer(200),
+        conflict: successFalseAnswer(200, NO_CREADO),
+        unexpected: successFalseAnswer(200, NO_CREADO),
       },
     },
     schema: {
@@ -70,9 +70,9 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEditar' },
       failures: {
-        invalid: withSuccessFalse(200),
-        conflict: withSuccessFalse(200, NO_ACTUALIZADO),
-        unexpected: withSuccessFalse(200, NO_ACTUALIZADO),
+        invalid: successFalseAnswer(200),
+        conflict: successFalseAnswer(200, NO_ACTUALIZADO),
+        unexpected: successFalseAnswer(200, NO_ACTUALIZADO),
       },
     },
     schema: {
@@ -93,9 +93,9 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'MODULO', accion: 'bitEliminar' },
       failures: {
-        invalid: withSuccessFalse(200),
-        conflict: withSuccessFalse(200, 'No se puede eliminar un módulo del sistema.'),
-        unexpected: withSuccessFalse(200, 'No se pudo eliminar el módulo.'),
+        invalid: successFalseAnswer(200),
+        conflict: successFalseAnswer(200, 'No se puede eliminar un módulo del sistema.'),
+        unexpected: successFalseAnswer(200, 'No se pudo eliminar el módulo.'),
       },
     },
     schema: {

@@ -1,10 +1,11 @@
 import type { Caller } from '../access/schemas.js'
-import { write } from '../access/write.js'
+import { type FailureByConstraint, write } from '../access/write.js'
 import { ALWAYS, findPage, hasText } from '../database/page.js'
 import { fragment, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 const NOMBRE = fragment`"strNombrePerfil"`
+const FAILURES: FailureByConstraint = { usuario_perfil_fk: ['conflict'] }
 
 /** Finds one page of the profiles that match the filter, and the number of pages. */
 export async function listPerfiles(sql: Sql, filtro: PerfilFiltro) {
@@ -52,5 +53,5 @@ export async function updatePerfil(sql: Sql, id: number, perfil: PerfilEditado, 
  */
 export async function deletePerfil(sql: Sql, id: number, caller: Caller): Promise<void> {
   const call = sql`select delete_perfil(${id}, ${caller}) as answer`
-  await write(call, { usuario_perfil_fk: ['conflict'] })
+  await write(call, FAILURES)
 }

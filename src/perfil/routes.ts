@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
+import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import {
   deletePerfil,
   insertPerfil,
@@ -22,7 +22,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitConsulta' },
       failures: {
-        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los perfiles.'),
+        unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los perfiles.'),
       },
     },
     schema: {
@@ -38,7 +38,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: 'session',
       failures: {
-        unexpected: withStatusCode(500, 'Error al cargar lista de perfiles'),
+        unexpected: statusCodeAnswer(500, 'Error al cargar lista de perfiles'),
       },
     },
     schema: {
@@ -54,7 +54,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitAgregar' },
       failures: {
-        unexpected: withStatusCode(500, 'Ocurrió un error interno al crear el perfil'),
+        unexpected: statusCodeAnswer(500, 'Ocurrió un error interno al crear el perfil'),
       },
     },
     schema: {
@@ -70,8 +70,8 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEditar' },
       failures: {
-        notFound: withStatusCode(404, 'Perfil no encontrado'),
-        unexpected: withStatusCode(500, 'Ocurrió un error interno al actualizar el perfil'),
+        notFound: statusCodeAnswer(404, 'Perfil no encontrado'),
+        unexpected: statusCodeAnswer(500, 'Ocurrió un error interno al actualizar el perfil'),
       },
     },
     schema: {
@@ -92,7 +92,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: {
       access: { modulo: 'PERFIL', accion: 'bitEliminar' },
       failures: {
-        conflict: withStatusCode(409, 'El perfil está asignado a usuarios'),
+        conflict: statusCodeAnswer(409, 'El perfil está asignado a usuarios'),
       },
     },
     schema: {

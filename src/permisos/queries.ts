@@ -10,6 +10,12 @@ const FAILURES: FailureByConstraint = {
   permisos_perfil_modulo_fk: ['invalid'],
   permisos_perfil_unico: ['conflict'],
 }
+/** The failures of a replacement of all records of a profile. */
+const MATRIZ_FAILURES: FailureByConstraint = {
+  permisos_perfil_perfil_fk: ['conflict'],
+  permisos_perfil_modulo_fk: ['conflict'],
+  permisos_perfil_unico: ['conflict'],
+}
 
 /**
  * Finds one page of all permission records, by ascending id, with the names of their profiles and
@@ -116,9 +122,5 @@ export async function replacePermisos(
   caller: Caller,
 ) {
   const call = sql`select replace_permisos(${idPerfil}, ${entradas}, ${ifMatch}, ${caller}) as answer`
-  return write<{ version: string | null }>(call, {
-    permisos_perfil_perfil_fk: ['conflict'],
-    permisos_perfil_modulo_fk: ['conflict'],
-    permisos_perfil_unico: ['conflict'],
-  })
+  return write<{ version: string | null }>(call, MATRIZ_FAILURES)
 }

@@ -9,7 +9,7 @@ import {
   Success,
   success,
 } from '../http/answers/envelopes.js'
-import { Failure, JSON_TYPE, withStatusCode } from '../http/answers/failures.js'
+import { Failure, JSON_TYPE, statusCodeAnswer } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import { cacheMapas, findMapa } from './mapa.js'
 import {
@@ -48,7 +48,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       failures: {
-        unexpected: withStatusCode(500, 'Error al consultar permisos'),
+        unexpected: statusCodeAnswer(500, 'Error al consultar permisos'),
       },
     },
     schema: {
@@ -64,8 +64,8 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: {
-        invalid: withStatusCode(400, DESCONOCIDO),
-        conflict: withStatusCode(409, YA_TIENE),
+        invalid: statusCodeAnswer(400, DESCONOCIDO),
+        conflict: statusCodeAnswer(409, YA_TIENE),
       },
     },
     schema: {
@@ -81,9 +81,9 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
-        invalid: withStatusCode(400, DESCONOCIDO),
-        notFound: withStatusCode(404, 'Permiso no encontrado'),
-        conflict: withStatusCode(409, YA_TIENE),
+        invalid: statusCodeAnswer(400, DESCONOCIDO),
+        notFound: statusCodeAnswer(404, 'Permiso no encontrado'),
+        conflict: statusCodeAnswer(409, YA_TIENE),
       },
     },
     schema: {
@@ -120,7 +120,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       unlessOwn: 'idPerfil',
       etag: true,
       failures: {
-        unexpected: withStatusCode(500, 'Error al cargar los permisos del usuario'),
+        unexpected: statusCodeAnswer(500, 'Error al cargar los permisos del usuario'),
       },
     },
     schema: {
@@ -153,7 +153,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       access: { modulo: 'PERMISOS', accion: 'bitConsulta' },
       etag: true,
       failures: {
-        unexpected: withStatusCode(500, 'Error al cargar permisos'),
+        unexpected: statusCodeAnswer(500, 'Error al cargar permisos'),
       },
     },
     schema: {
@@ -175,9 +175,9 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       etag: true,
       failures: {
-        changed: withStatusCode(412, CAMBIADOS),
-        conflict: withStatusCode(500, NO_GUARDADO),
-        unexpected: withStatusCode(500, NO_GUARDADO),
+        changed: statusCodeAnswer(412, CAMBIADOS),
+        conflict: statusCodeAnswer(500, NO_GUARDADO),
+        unexpected: statusCodeAnswer(500, NO_GUARDADO),
       },
     },
     schema: {

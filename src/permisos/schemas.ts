@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Named, SuccessFlag } from '../http/answers/envelopes.js'
+import { Named, SuccessField } from '../http/answers/envelopes.js'
 import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
 import { field, Id, Omissible, readObject } from '../http/input/fields.js'
 
@@ -80,7 +80,7 @@ export type PermisosAccion = Static<typeof PermisosAccion>
 
 /** A permission map. Its keys are the names of the modules. */
 export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un perfil', {
-  success: SuccessFlag,
+  success: SuccessField,
   permisos: Type.Object(
     {},
     {

@@ -90,8 +90,8 @@ interface ImagenAnterior {
  * Overwrites a user. If the password or the image is missing, the stored one stays. A new password
  * and a deactivation end all sessions of the user.
  *
- * Returns as `data` the user, or null if the id is unknown, and the name of the hosted image that a
- * new image replaces. Throws what insertUsuario throws.
+ * Returns as `data` the user, or null if the id is unknown, and as `imagenAnterior` the name of the
+ * hosted image that a new image replaces. Throws what insertUsuario throws.
  */
 export async function updateUsuario(
   sql: Sql,
@@ -103,7 +103,7 @@ export async function updateUsuario(
   return write<ImagenAnterior & { data: Usuario | null }>(call, FAILURES)
 }
 
-/** Removes a user. Returns the name of the user's hosted image, or null. */
+/** Removes a user. Returns as `imagenAnterior` the name of the user's hosted image. */
 export async function deleteUsuario(sql: Sql, id: number, caller: Caller) {
   const call = sql`select delete_usuario(${id}, ${caller}) as answer`
   return write<ImagenAnterior>(call)

@@ -4,7 +4,7 @@ import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
 import type { Config } from '../config.js'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
-import { Failure, withStatusCode, withSuccessFalse } from '../http/answers/failures.js'
+import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
   CONFLICT_TEXTS,
@@ -42,7 +42,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitConsulta' },
       failures: {
-        unexpected: withSuccessFalse(500, 'Ocurrió un error al consultar los usuarios.'),
+        unexpected: successFalseAnswer(500, 'Ocurrió un error al consultar los usuarios.'),
       },
     },
     schema: {
@@ -59,7 +59,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       access: { modulo: 'USUARIO', accion: 'bitDetalle' },
       unlessOwn: 'id',
       failures: {
-        notFound: withStatusCode(404, 'Usuario no encontrado'),
+        notFound: statusCodeAnswer(404, 'Usuario no encontrado'),
       },
     },
     schema: {
@@ -83,9 +83,9 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       failures: {
-        conflict: withStatusCode(500, ...CONFLICT_TEXTS),
-        upload: withStatusCode(500, 'No se pudo subir la imagen'),
-        tooLarge: withStatusCode(500, 'La imagen es demasiado grande'),
+        conflict: statusCodeAnswer(500, ...CONFLICT_TEXTS),
+        upload: statusCodeAnswer(500, 'No se pudo subir la imagen'),
+        tooLarge: statusCodeAnswer(500, 'La imagen es demasiado grande'),
       },
     },
     schema: {
@@ -109,10 +109,10 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
       failures: {
-        conflict: withStatusCode(500, ...CONFLICT_TEXTS),
-        upload: withStatusCode(500, NO_ACTUALIZADO),
-        tooLarge: withStatusCode(500, NO_ACTUALIZADO),
-        unexpected: withStatusCode(500, NO_ACTUALIZADO),
+        conflict: statusCodeAnswer(500, ...CONFLICT_TEXTS),
+        upload: statusCodeAnswer(500, NO_ACTUALIZADO),
+        tooLarge: statusCodeAnswer(500, NO_ACTUALIZADO),
+        unexpected: statusCodeAnswer(500, NO_ACTUALIZADO),
       },
     },
     schema: {
@@ -141,7 +141,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEliminar' },
       failures: {
-        conflict: withStatusCode(409, 'No puede eliminar su propio usuario'),
+        conflict: statusCodeAnswer(409, 'No puede eliminar su propio usuario'),
       },
     },
     schema: {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, NOT_UPDATED, withStatusCode } from '../answers.js'
+import { type Answer, NOT_UPDATED, statusCodeAnswer } from '../answers.js'
 import { ADMIN, ADMIN_ENV, cloneDatabase } from '../app.js'
 import { serve } from '../cleanup.js'
 import { killAll, start } from '../service.js'
@@ -130,7 +130,7 @@ async function expectUnharmed(calls: Promise<Answer>[], failure: Answer, limit: 
   expect(others.filter(({ answer, ms }) => answer.status !== 200 || ms > 1000)).toEqual([])
 }
 
-const CAPTCHA_UNAVAILABLE = withStatusCode(
+const CAPTCHA_UNAVAILABLE = statusCodeAnswer(
   503,
   'El servicio de validación del captcha no está disponible.',
 )

@@ -92,7 +92,7 @@ describe.each<[string, (primary: Database) => unknown]>([
     expect(await sql`select pg_is_in_recovery() as "isStandby"`).toEqual([{ isStandby: false }])
   })
 
-  it('has a standby that refuses a query which a pooler sends to it', async () => {
+  it('has a standby on which require_primary fails, should a pooler send a query there', async () => {
     const query = connectTo(pair.standby.url)`select require_primary()`
     await expect(query).rejects.toMatchObject({ code: '25006' })
   })

@@ -14,12 +14,12 @@ export const Nullable = <T>(type: string, options: SchemaOptions) =>
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options })
 
 /** The schema of the field `success`, which is true in every success. */
-export const SuccessFlag = Type.Literal(true, { description: 'Si la petición se ha cumplido' })
+export const SuccessField = Type.Literal(true, { description: 'Si la petición se ha cumplido' })
 
 /** Returns the schema of an answer `{ success: true, data }`. */
 export const Success = <T extends TSchema>(data: T) =>
   Type.Object({
-    success: SuccessFlag,
+    success: SuccessField,
     data,
   })
 
@@ -32,7 +32,7 @@ export const success = <T extends object>(fields: T) => ({
 /** Returns the schema of an answer with one page of a list and the total number of pages. */
 export const Page = <T extends TSchema>(row: T) =>
   Type.Object({
-    success: SuccessFlag,
+    success: SuccessField,
     data: Type.Array(row, {
       description: 'Los registros de la página, 5 como mucho',
     }),
@@ -45,7 +45,7 @@ export const Page = <T extends TSchema>(row: T) =>
 /** Returns the schema of the constant answer `{ success: true, message }`. */
 export const Confirmation = <T extends string>({ message }: { message: T }) =>
   Type.Object({
-    success: SuccessFlag,
+    success: SuccessField,
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
   })
 

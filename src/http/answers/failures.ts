@@ -13,28 +13,28 @@ export interface FailureAnswer {
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
-export function withStatusCode(status: number, ...texts: string[]): FailureAnswer {
+export function statusCodeAnswer(status: number, ...texts: string[]): FailureAnswer {
   return { status, fields: { statusCode: status }, texts }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
-export function withSuccessFalse(status: number, ...texts: string[]): FailureAnswer {
+export function successFalseAnswer(status: number, ...texts: string[]): FailureAnswer {
   return { status, fields: { success: false }, texts }
 }
 
 /** The failures that every route can have, with their usual answers (see USUAL_ANSWERS). */
 export const ANSWERS_OF_EVERY_ROUTE = {
-  unexpected: withStatusCode(500, 'Error interno del servidor'),
-  busy: withStatusCode(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
-  unreadable: withStatusCode(400, 'La petición no es válida'),
-  malformed: withStatusCode(400),
+  unexpected: statusCodeAnswer(500, 'Error interno del servidor'),
+  busy: statusCodeAnswer(503, 'Servicio ocupado. Intente de nuevo más tarde.'),
+  unreadable: statusCodeAnswer(400, 'La petición no es válida'),
+  malformed: statusCodeAnswer(400),
 }
 
 /** The failures that a body can cause, even on a route that expects no body. */
 export const ANSWERS_TO_BODIES = {
-  noJson: withStatusCode(400, 'El cuerpo no es JSON válido'),
-  tooLarge: withStatusCode(413, 'El cuerpo de la petición es demasiado grande'),
-  unsupported: withStatusCode(415, 'El tipo de contenido debe ser application/json'),
+  noJson: statusCodeAnswer(400, 'El cuerpo no es JSON válido'),
+  tooLarge: statusCodeAnswer(413, 'El cuerpo de la petición es demasiado grande'),
+  unsupported: statusCodeAnswer(415, 'El tipo de contenido debe ser application/json'),
 }
 
 /**
@@ -45,15 +45,15 @@ export const ANSWERS_TO_BODIES = {
 export const USUAL_ANSWERS = {
   ...ANSWERS_OF_EVERY_ROUTE,
   ...ANSWERS_TO_BODIES,
-  invalid: withStatusCode(400),
-  unauthenticated: withStatusCode(401, 'Sesión no válida o expirada'),
-  forbidden: withStatusCode(403, 'No tiene permiso para realizar esta acción'),
-  notFound: withStatusCode(404, 'Recurso no encontrado'),
-  conflict: withStatusCode(409, 'La petición es incompatible con los datos existentes'),
-  changed: withStatusCode(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
-  tooMany: withStatusCode(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
-  upload: withStatusCode(500, 'No se pudo subir el archivo'),
-  unavailable: withStatusCode(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
+  invalid: statusCodeAnswer(400),
+  unauthenticated: statusCodeAnswer(401, 'Sesión no válida o expirada'),
+  forbidden: statusCodeAnswer(403, 'No tiene permiso para realizar esta acción'),
+  notFound: statusCodeAnswer(404, 'Recurso no encontrado'),
+  conflict: statusCodeAnswer(409, 'La petición es incompatible con los datos existentes'),
+  changed: statusCodeAnswer(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
+  tooMany: statusCodeAnswer(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
+  upload: statusCodeAnswer(500, 'No se pudo subir el archivo'),
+  unavailable: statusCodeAnswer(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
 }
 
 type FailureCode = keyof typeof USUAL_ANSWERS

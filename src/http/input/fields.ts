@@ -31,7 +31,8 @@ interface FieldOptions<T> extends SchemaOptions {
   /** The texts that replace the constraints' own messages. */
   messages?: Messages
   /**
-   * Returns what the handler gets for a valid value. By default the handler gets the value itself.
+   * Returns what the handler gets for a valid value, or throws a Failure. By default the handler gets
+   * the value itself.
    */
   decode?(value: unknown): T
 }
@@ -47,7 +48,7 @@ export function field<T>(
 ) {
   /**
    * Returns the decoded value of the field, or undefined if it is optional and missing. Throws the
-   * Failure of the first constraint that the value violates.
+   * Failure of the first constraint that the value violates, or that of `decode`.
    */
   function read(name: string, value: unknown, isOptional: boolean) {
     const violated = constraints.find((constraint) => !constraint.isSatisfied(value))

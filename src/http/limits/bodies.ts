@@ -11,14 +11,11 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const BODY_MEMORY = 64 * 1024 * 1024
-/**
- * How many bytes of each body are not counted. The bodies of logins are no larger, so that no login is
- * refused for the bodies of others.
- */
+/** How many bytes of each body are not counted. The bodies of logins and logouts have no more. */
 export const UNCOUNTED_BYTES = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
-const UNCHECKED_SIZE = 1024 * 1024
+const UNCHECKED_BYTES = 1024 * 1024
 /**
  * A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not
  * JSON.
@@ -36,7 +33,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
- *   than UNCHECKED_SIZE and may have more than 1,000 values
+ *   than UNCHECKED_BYTES and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -103,7 +100,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
 function parseBody(body: Buffer) {
   // Parsing a large body of many small values blocks the process for seconds. A few long strings of
   // the same total size are parsed quickly.
-  const isLarge = body.length > UNCHECKED_SIZE
+  const isLarge = body.length > UNCHECKED_BYTES
   if (isLarge && MANY_VALUES.test(body.toString('latin1'))) throw new Failure('tooLarge')
   try {
     return JSON.parse(UTF_8.decode(body) || 'null')

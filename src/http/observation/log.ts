@@ -39,10 +39,10 @@ export function logOptions(level: string, stream?: LogStream) {
   }
 }
 
-/** What every logged error has. */
+/** What the logger's types demand of a logged error. All of it may be missing. */
 type LoggedError = Record<'type' | 'message' | 'stack', string>
 
-/** Returns what is logged of an error. A value that is not an error has none of these properties. */
+/** Returns what is logged of an error. */
 function serializeError(error: unknown): LoggedError {
   // Anything can be thrown, even null.
   const { name, message, stack, code, constraint_name, cause } = Object(error)
