@@ -77,15 +77,13 @@ begin
   end if;
 
   -- Three statements lock the rows: those of `p_perfiles` up to the caller's own, the caller's own,
-  -- and the rest. Most writes have none of the first kind, and the condition saves that statement.
-  if v_propio >= any(p_perfiles) then
-    perfiles := array(
-      select id from perfil
-      where id = any(p_perfiles) and id <= v_propio
-      order by id
-      for no key update
-    );
-  end if;
+  -- and the rest.
+  perfiles := array(
+    select id from perfil
+    where id = any(p_perfiles) and id <= v_propio
+    order by id
+    for no key update
+  );
   select "strNombrePerfil", "bitAdministrador" into v_perfil
   from perfil
   where id = v_propio

@@ -17,8 +17,6 @@
 -- 2. the same if its module is unknown;
 -- 3. LL403 if one of the two profiles holds more than the caller's profile;
 -- 4. LL403 if the new content grants more than the caller's profile holds.
--- If the caller has no limit, and the record is new or known, this function does not look for the
--- module: the foreign key of the table reports an unknown one.
 create or replace function begin_write_permiso(p_id integer, p_permiso jsonb, p_actor jsonb)
 returns integer[]
 language plpgsql
@@ -38,10 +36,6 @@ begin
   if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
     raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
   end if;
-  if v_write.limite is null and (p_id is null or v_perfil_anterior is not null) then
-    return v_write.perfiles;
-  end if;
-
   if p_permiso is not null
     and not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';

@@ -31,10 +31,7 @@ begin
   perform lock_usuario(p_id);
   select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
   v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
-  -- Without a limit, refuse_beyond checks nothing. The condition saves the call.
-  if v_write.limite is not null then
-    perform refuse_beyond(v_write.perfiles, v_write.limite);
-  end if;
+  perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   v_exists := v_perfil_anterior is not null;
   if p_id_perfil is not null

@@ -27,9 +27,7 @@ const PERMITIDO = fragment`
  * The statement contains the tables of the permissions only if one of the look-ups has a permission.
  * They take a fifth of its time even if PostgreSQL reads none of their rows.
  *
- * The condition calls require_primary only on a standby, because the call takes time as well.
- * pg_is_in_recovery is volatile, so PostgreSQL evaluates the condition for each row. The left join
- * gives each look-up a row, even without a session.
+ * The left join gives each look-up a row, even without a session.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
@@ -61,7 +59,7 @@ export async function findSesiones(sql: Sql, lookups: Lookup[]) {
         and "idEstadoUsuario"
       limit 1
     ) as sesion on true
-    where not pg_is_in_recovery() or require_primary()
+    where require_primary()
     order by n
   `
 }
