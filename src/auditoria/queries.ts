@@ -1,5 +1,4 @@
-import { ALWAYS } from '../database/page.js'
-import { fragment, type Sql } from '../database/sql.js'
+import { ALWAYS, fragment, type Sql } from '../database/sql.js'
 import type { AuditoriaFiltro, Fila, OrigenFiltro } from './schemas.js'
 
 /** The number of rows of a page. */
@@ -13,8 +12,8 @@ const MAX_ROWS = 50
  * statement reads at most one row more than it returns, wherever the page begins. Both ends of the
  * page compare the filter's columns together with the time, like
  * `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter were a condition of its own, PostgreSQL
- * would avoid the index for a frequent value. `idUsuario` together with `entidad` uses one index, and
- * the other condition is checked row by row.
+ * could read the rows of all users in the order of their time instead. `idUsuario` together with
+ * `entidad` uses one index, and the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro

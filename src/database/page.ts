@@ -1,4 +1,4 @@
-import { fragment, type Sql, type Value } from './sql.js'
+import { ALWAYS, fragment, type Sql, type Value } from './sql.js'
 
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
@@ -6,8 +6,6 @@ export const PAGE_SIZE = 5
 const PAGINA = fragment`select * from pagina`
 const MATERIALIZED = fragment`materialized`
 const NOT_MATERIALIZED = fragment`not materialized`
-/** The condition that all rows satisfy. */
-export const ALWAYS = fragment`true`
 
 /** Returns the number of rows before a page. The first page has the number 1. */
 export const offset = (page: number) => (page - 1) * PAGE_SIZE

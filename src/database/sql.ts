@@ -29,6 +29,9 @@ export const fragment: (...template: Parameters<Sql>) => Value = postgres({
   target_session_attrs: 'primary',
 })
 
+/** The condition that all rows satisfy. */
+export const ALWAYS = fragment`true`
+
 /** Thrown by withTimeout. What was asked for may have been done all the same. */
 export class AnswerTimeout extends Error {
   override message = 'no answer in time'

@@ -1,7 +1,7 @@
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
-import { ALWAYS, findPage, hasText } from '../database/page.js'
-import { fragment, type Sql } from '../database/sql.js'
+import { findPage, hasText } from '../database/page.js'
+import { ALWAYS, fragment, type Sql } from '../database/sql.js'
 import type { Perfil, PerfilBreve, PerfilEditado, PerfilFiltro, PerfilNuevo } from './schemas.js'
 
 const NOMBRE = fragment`"strNombrePerfil"`

@@ -1,42 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Sesion } from '../access/schemas.js'
 import type { Sql } from '../database/sql.js'
-import type { PermisosAccion } from './schemas.js'
+import { findMapa } from './queries.js'
 
 /**
  * How many bytes all cached bodies may have together. If there are more, the cache removes the
  * bodies that were not used for the longest time.
  */
 const MAX_BYTES = 32 * 1024 * 1024
-
-/**
- * Finds the permission map of a profile (contract, section 4.6), which is empty if the profile is
- * unknown. `version` is null then. `body` is the body of the answer, as JSON.
- */
-export async function findMapa(sql: Sql, idPerfil: number) {
-  const rows = await sql<(PermisosAccion & { version: string })[]>`
-    select
-      "versionPermisos" as version,
-      "strNombreModulo" as "nombreModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitEliminar",
-      "bitDetalle"
-    from perfil
-    left join (
-      permisos_perfil
-      join modulo on modulo.id = "idModulo"
-    ) on "idPerfil" = perfil.id
-    where perfil.id = ${idPerfil}
-    order by permisos_perfil.id
-  `
-  // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
-  const named = rows.filter(({ nombreModulo }) => nombreModulo !== null)
-  const entries = named.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
-  const json = JSON.stringify({ success: true, permisos: Object.fromEntries(entries) })
-  return { version: rows[0]?.version ?? null, body: Buffer.from(json) }
-}
 
 /**
  * Returns a function that finds the permission map of the caller's own profile. It returns the
@@ -65,8 +36,8 @@ export function cacheMapas(sql: Sql) {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
     // If the versions differ, the map was written after the session had been looked up. The cache must
-    // not keep the new map under the old version, which would be valid again after a failover to a
-    // standby that was behind.
+    // not keep the new map under the old version, which would be the present one again after a
+    // failover to a standby that was behind.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

@@ -1,8 +1,22 @@
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
-import type { Sql } from '../database/sql.js'
-import type { Entrada, Permiso, PermisoConNombres, PermisoEnviado } from './schemas.js'
+import { fragment, type Sql } from '../database/sql.js'
+import type {
+  Entrada,
+  Permiso,
+  PermisoConNombres,
+  PermisoEnviado,
+  PermisosAccion,
+} from './schemas.js'
+
+const FLAGS = fragment`
+  "bitAgregar",
+  "bitEditar",
+  "bitConsulta",
+  "bitEliminar",
+  "bitDetalle"
+`
 
 /** The failures of a write of a single record. */
 const FAILURES: FailureByConstraint = {
@@ -33,11 +47,7 @@ export async function listPermisos(sql: Sql, page = 1) {
       "idModulo",
       "strNombrePerfil" as "nombrePerfil",
       "strNombreModulo" as "nombreModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitEliminar",
-      "bitDetalle",
+      ${FLAGS},
       total
     from (select sum("numPermisos") as total from perfil) as cuenta
     left join (
@@ -68,11 +78,7 @@ export async function listPermisosDePerfil(sql: Sql, idPerfil: number) {
       permisos_perfil.id,
       "idPerfil",
       "idModulo",
-      "bitAgregar",
-      "bitEditar",
-      "bitConsulta",
-      "bitEliminar",
-      "bitDetalle"
+      ${FLAGS}
     from perfil
     left join permisos_perfil on "idPerfil" = perfil.id
     where perfil.id = ${idPerfil}
@@ -81,6 +87,31 @@ export async function listPermisosDePerfil(sql: Sql, idPerfil: number) {
   // If the profile has no records, the statement returns one row, in which `id` is null.
   const permisos = rows.filter(({ id }) => id !== null)
   return { version: rows[0]?.version ?? null, permisos }
+}
+
+/**
+ * Finds the permission map of a profile (contract, section 4.6), which is empty if the profile is
+ * unknown. `version` is null then. `body` is the body of the answer, as JSON.
+ */
+export async function findMapa(sql: Sql, idPerfil: number) {
+  const rows = await sql<(PermisosAccion & { version: string })[]>`
+    select
+      "versionPermisos" as version,
+      "strNombreModulo" as "nombreModulo",
+      ${FLAGS}
+    from perfil
+    left join (
+      permisos_perfil
+      join modulo on modulo.id = "idModulo"
+    ) on "idPerfil" = perfil.id
+    where perfil.id = ${idPerfil}
+    order by permisos_perfil.id
+  `
+  // If the profile has no records, the statement returns one row, in which `nombreModulo` is null.
+  const named = rows.filter(({ nombreModulo }) => nombreModulo !== null)
+  const entries = named.map(({ version: _, ...accion }) => [accion.nombreModulo, accion])
+  const json = JSON.stringify({ success: true, permisos: Object.fromEntries(entries) })
+  return { version: rows[0]?.version ?? null, body: Buffer.from(json) }
 }
 
 /**

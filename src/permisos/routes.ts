@@ -11,9 +11,10 @@ import {
 } from '../http/answers/envelopes.js'
 import { Failure, JSON_TYPE, statusCodeAnswer } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
-import { cacheMapas, findMapa } from './mapa.js'
+import { cacheMapas } from './mapa.js'
 import {
   deletePermiso,
+  findMapa,
   insertPermiso,
   listPermisos,
   listPermisosDePerfil,

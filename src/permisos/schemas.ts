@@ -112,10 +112,7 @@ const readEntrada = (entry: unknown) => readObject(Entrada, entry) as Entrada
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
-/**
- * How many entries a matrix may have. A body of MATRIZ_BODY_LIMIT has room for about as many
- * entries with all five flags.
- */
+/** How many entries a matrix may have. With all five flags they fill about MATRIZ_BODY_LIMIT. */
 export const MAX_ENTRADAS = 10_000
 
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {

@@ -1,8 +1,8 @@
 import type { Needs } from '../access/refusal.js'
 import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
-import { ALWAYS, findPage, hasText } from '../database/page.js'
-import { fragment, type Sql } from '../database/sql.js'
+import { findPage, hasText } from '../database/page.js'
+import { ALWAYS, fragment, type Sql } from '../database/sql.js'
 import type { ImagenAlojada } from './imagen.js'
 import type {
   Usuario,
