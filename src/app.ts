@@ -45,9 +45,9 @@ const ABOUT = {
 }
 
 /**
- * Returns the service as `app`, with its pool and its threads that hash passwords. It listens after
- * `start` has been called. When `app` is closed, it ends the pool and the threads. The log lines are
- * written to `logStream`, by default to the standard output.
+ * Returns the service as `app`, with its pool and its threads that hash passwords. The app listens
+ * only after `start`. When it is closed, it ends the pool and the threads. The log lines are written
+ * to `logStream`, by default to the standard output.
  *
  * Fastify runs hooks of one kind in the order in which they are added, so the order of the calls
  * below matters. docs/architecture.md, section `The way of a request`, has the steps with their

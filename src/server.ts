@@ -12,7 +12,7 @@ const NOT_READY_FOR = 500
 const log = openDestination(process.stdout.fd)
 let problem = 'llavero cannot start'
 
-// This listener also gets what the statements below throw.
+// Errors that the statements of this file throw end here, too.
 process.on('uncaughtException', fail)
 
 const config = loadConfig(process.env)

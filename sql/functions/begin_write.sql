@@ -26,7 +26,7 @@
 --    session or changes the user's profile meanwhile;
 -- 2. an exclusive advisory lock on the first of `p_perfiles`, or on the second if the first is null,
 --    and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the
---    writes in progress of all callers with that profile, and their later writes wait for it (see
+--    writes in progress of all callers with that profile, and holds up their next ones (see
 --    lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.

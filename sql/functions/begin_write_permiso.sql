@@ -41,8 +41,9 @@ begin
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
   perform refuse_beyond(v_write.perfiles, v_write.limite);
-  -- In a deletion the array is null, and refuse_granting checks nothing.
-  perform refuse_granting('[]' || p_permiso, v_write.limite);
+  if p_permiso is not null then
+    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
+  end if;
   return v_write.perfiles;
 end
 $$;

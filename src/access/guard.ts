@@ -10,10 +10,10 @@ import type { Caller, Lookup, Permission, Sesion, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
- * How many statements that look up sessions may be in flight, but at most one user's share of the
- * connections. Requests that arrive at the same time share one statement, which serves 50 clients 2.8
- * times as fast (`npm run bench -- --only lookup`). No session can be cached, because a permission
- * that is revoked must lose its effect at once.
+ * How many statements that look up sessions may be in flight. If one user's share of the connections
+ * is smaller, that is the limit. Requests that arrive at the same time share one statement, which
+ * serves 50 clients 2.8 times as fast (`npm run bench -- --only lookup`). No session can be cached,
+ * because a permission that is revoked must lose its effect at once.
  */
 const MAX_IN_FLIGHT = 4
 

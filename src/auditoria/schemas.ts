@@ -79,7 +79,7 @@ const isMoment: Constraint = {
 const Moment = (description: string) =>
   field([requiredAndNotEmpty, isText, isMoment], { decode: toMilliseconds, description })
 
-/** The id of a row, which may be greater than the ids of other tables. */
+/** The id of a row, which is a bigint. */
 const IdDeFila = field([requiredAndNotEmpty, isId], {
   decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
   description: 'Las filas anteriores a esta',

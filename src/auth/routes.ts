@@ -48,7 +48,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
-    // No byte of such a body is counted, so no login is refused because of the bodies of others.
+    // No byte of such a body counts, so no login is refused because of the bodies of others.
     bodyLimit: UNCOUNTED_BYTES,
     config: {
       access: 'public',

@@ -60,7 +60,7 @@ export function openDriver(
       // listener, and only the deadline of the statement stops them.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
-    // postgres.js adds its listeners after this function has returned. The socket connects only then.
+    // postgres.js adds its listeners after this function has returned, so the socket connects later.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was reset'))
       else socket.connect(host.port, host.host)
@@ -76,7 +76,7 @@ export function openDriver(
   function reset() {
     isClosed = true
     for (const socket of sockets) {
-      // Node cannot reset a connection that is being ended, and would never close it.
+      // resetAndDestroy would never close a connection that is being ended.
       if (!socket.writableEnded) socket.resetAndDestroy()
       // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
       socket.destroy()

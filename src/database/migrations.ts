@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Sql as DriverSql, TransactionSql } from 'postgres'
 import { VERSION } from '../version.js'
 
-/** The key of the advisory lock for migrations. No other lock in this database has it. */
+/** The key of the advisory lock for migrations. No other advisory lock has it. */
 export const MIGRATION_LOCK = 7_305_511_402
 
 /**

@@ -145,8 +145,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       // connection was failing. The result then has no command.
       if (!rows.command) throw new Error('the connection to the database was lost')
       onAnswer(used)
-      // After a statement that has failed partway through its rows, postgres.js puts empty entries
-      // before the rows of the next result.
+      // The last `count` entries are the rows. After a statement that has failed partway through its
+      // rows, postgres.js puts empty entries before those of the next result.
       rows.splice(0, rows.length - rows.count)
       return rows
     } catch (error) {
@@ -158,7 +158,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         onUnsent(used, error as Error)
         return undefined
       }
-      // After a PostgresError other than READ_ONLY the session goes on, or the driver notices its end.
+      // After a PostgresError other than READ_ONLY the connection can still be used, or the driver has
+      // noticed its end.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
       else replace(used)

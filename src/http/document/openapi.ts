@@ -64,6 +64,7 @@ export function documentOf(app: FastifyInstance): string {
 
   /** Returns the reference to a schema that has a title, and every other value as it is. */
   function define(key: string, value: unknown) {
+    // The title in `info` is the name of the service.
     const hasTitle = value instanceof Object && 'title' in value
     if (!hasTitle || key === 'info') return value
     const { title, ...schema } = value

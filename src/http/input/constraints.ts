@@ -19,7 +19,7 @@ export interface Constraint {
   isSatisfied(value: unknown): boolean
 }
 
-/** Returns the constraint `missing`. A field violates it if its value is one of these. */
+/** Returns the constraint `missing`, which is violated if the value is one of `values`. */
 const isNoneOf = (...values: unknown[]): Constraint => ({
   key: 'missing',
   message: 'El campo %s es obligatorio',

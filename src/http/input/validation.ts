@@ -3,9 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { readObject } from './fields.js'
 
 /**
- * Checks and decodes requests by the schemas of their routes. The path parameters are checked
- * before the body is read. Fastify has them checked again after that, so a decoded value must stay the
- * same when it is decoded again, as ids do.
+ * Checks and decodes requests by the schemas of their routes. The path parameters are checked here
+ * before the body is read, and all other parts by Fastify afterwards.
  */
 export function validateRequests(app: FastifyInstance) {
   app.addHook('preParsing', (request, _reply, _payload, done) => {
@@ -13,7 +12,7 @@ export function validateRequests(app: FastifyInstance) {
     if (params) request.params = readObject(params as TObject, request.params)
     done()
   })
-  app.setValidatorCompiler<TObject>(({ schema }) => {
-    return (input) => ({ value: readObject(schema, input) })
+  app.setValidatorCompiler<TObject>(({ schema, httpPart }) => {
+    return (input) => ({ value: httpPart === 'params' ? input : readObject(schema, input) })
   })
 }

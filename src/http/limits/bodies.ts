@@ -11,7 +11,10 @@ export const BODY_LIMIT = 64 * 1024
  * several times its size in memory.
  */
 const BODY_MEMORY = 64 * 1024 * 1024
-/** How many bytes of each body are not counted. The bodies of logins and logouts have no more. */
+/**
+ * How many bytes of each body are not counted. The bodies of logins and logouts have at most this many,
+ * so they never count.
+ */
 export const UNCOUNTED_BYTES = 16 * 1024
 
 /** The largest body that may have any number of JSON values, in bytes. */
@@ -23,7 +26,8 @@ const UNCHECKED_BYTES = 1024 * 1024
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /**
  * Matches a text that may have more than 1,000 JSON values. It counts `,`, `[` and `{`: each value
- * but the outermost one follows one of them.
+ * but the outermost one follows one of them. Those in strings count, too, so a text with fewer values
+ * may match.
  */
 const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 

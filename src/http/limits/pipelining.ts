@@ -7,7 +7,7 @@ const MAX_UNANSWERED = 16
 /**
  * Returns a listener that passes requests on to `next`. It closes a connection on which more than
  * MAX_UNANSWERED requests wait for their answers. A client may send requests without waiting for
- * the answers (HTTP pipelining), and 64 KB have room for 2,000 requests.
+ * the answers (HTTP pipelining). The 64 KB that Node reads at a time have room for 2,000 requests.
  */
 export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
