@@ -16,8 +16,13 @@ declare module 'fastify' {
   }
 }
 
-/**
- * A connection. limits/pipelining.ts sets `unanswered`: the responses that were not sent completely,
- * in the order of their requests.
- */
-export type Connection = Socket & { unanswered?: ServerResponse[] }
+/** A connection. */
+export interface Connection extends Socket {
+  /**
+   * The responses that were not sent completely, in the order of their requests. Set by
+   * limits/pipelining.ts.
+   */
+  unanswered?: ServerResponse[]
+  /** Node's parser. It calls `onIncoming` for each request that it has read. */
+  parser?: { onIncoming(): number }
+}

@@ -15,6 +15,8 @@ export function limitPipelining(next: RequestListener): RequestListener {
     connection.unanswered ??= []
     const { unanswered } = connection
     if (unanswered.push(response) > MAX_UNANSWERED) {
+      // Otherwise Node would still pass on each request that it has already read from the connection.
+      if (connection.parser) connection.parser.onIncoming = () => 0
       connection.destroy()
       return
     }
