@@ -97,9 +97,8 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   const pool = openPool(config, app.log)
   const passwords = startPasswords()
 
-  app.addHook('onClose', async () => {
-    await Promise.all([pool.end(), passwords.close()])
-  })
+  app.addHook('onClose', pool.end)
+  app.addHook('onClose', passwords.close)
 
   validateRequests(app)
   answerFailures(app)
@@ -107,18 +106,13 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
     const { addMetrics } = await import('./http/observation/metrics.js')
-    addMetrics(app, pool.usage, [
-      {
-        name: 'llavero_password_hashes_waiting',
-        help: 'Password hashes that wait for a thread',
-        read: passwords.waiting,
+    addMetrics(app, pool.usage, () => logStream?.dropped ?? 0, {
+      name: 'llavero_password_hashes_waiting',
+      help: 'Password hashes that wait for a thread',
+      collect() {
+        this.set(passwords.waiting())
       },
-      {
-        name: 'llavero_log_lines_dropped_total',
-        help: 'Log lines that could not be written',
-        read: () => logStream?.dropped ?? 0,
-      },
-    ])
+    })
   }
   const imageLimit = config.BODY_LIMIT_MIB * 1024 * 1024
   parseJsonBodies(app, imageLimit)

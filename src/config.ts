@@ -1,5 +1,5 @@
 import { compile } from '@fastify/proxy-addr'
-import { isAtMost, isEmail, isVisible, MAX_PASSWORD_BYTES } from './texts.js'
+import { fitsBcrypt, isAtMost, isEmail, isVisible } from './texts.js'
 
 /** Thrown by loadConfig. The message has one line for each invalid variable. */
 export class ConfigError extends Error {}
@@ -51,11 +51,7 @@ const VARIABLES = {
     (name) => isAtMost(255, name) && isVisible(name),
     '',
   ),
-  ADMIN_PASSWORD: text(
-    'a password of at most 72 bytes',
-    (password) => Buffer.byteLength(password) <= MAX_PASSWORD_BYTES,
-    '',
-  ),
+  ADMIN_PASSWORD: text('a password of at most 72 bytes', fitsBcrypt, ''),
   ADMIN_EMAIL: text('an email address', (email) => isAtMost(255, email) && isEmail(email), ''),
 
   LOG_LEVEL: choice('info', 'fatal', 'error', 'warn', 'audit', 'debug', 'trace', 'silent'),

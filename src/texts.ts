@@ -1,6 +1,9 @@
 /** The longest password, in bytes. bcrypt ignores any further bytes. */
 export const MAX_PASSWORD_BYTES = 72
 
+/** Returns whether bcrypt uses all bytes of `password`. */
+export const fitsBcrypt = (password: string) => Buffer.byteLength(password) <= MAX_PASSWORD_BYTES
+
 /**
  * Returns whether PostgreSQL can store `text`: it has neither a NUL character nor an unpaired
  * surrogate.

@@ -103,16 +103,14 @@ begin
 end
 $$;
 
--- Returns the last name in the audit of a profile or a module. It is needed if the record has just
--- been deleted, as by the cascade of a foreign key.
+-- Returns the name of a profile or a module that has just been deleted, as by the cascade of a foreign
+-- key. Its last row in the audit is that of the deletion.
 create function recorded_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
-  select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo')
+  select nombre
   from auditoria
-  where entidad = p_entidad
-    and "idEntidad" = p_id
-    and despues ?| array['strNombrePerfil', 'strNombreModulo']
+  where entidad = p_entidad and "idEntidad" = p_id
   order by fecha desc, id desc
   limit 1
 $$;
@@ -386,17 +384,14 @@ create function prepare_usuario() returns trigger
 language plpgsql set search_path from current
 as $$
 begin
-  if tg_op = 'UPDATE' and (
-    old."strPwd" <> new."strPwd"
-    or old."idEstadoUsuario" and not new."idEstadoUsuario"
-  ) then
+  -- In an insertion, `old` is null.
+  if old."strPwd" <> new."strPwd" or old."idEstadoUsuario" and not new."idEstadoUsuario" then
     new."versionSesion" := old."versionSesion" + 1;
   end if;
 
   if current_setting('llavero.actor', true) <> '' and (
-    tg_op = 'INSERT'
-    or old."strNombreUsuario" <> new."strNombreUsuario"
-    or old."strCorreo" <> new."strCorreo"
+    old."strNombreUsuario" is distinct from new."strNombreUsuario"
+    or old."strCorreo" is distinct from new."strCorreo"
   ) then
     perform pg_advisory_xact_lock(7305511407);
     perform refuse_taken_correo(new.id, new."strCorreo");

@@ -5,18 +5,18 @@ import {
   requiredAndNotEmpty,
 } from '../http/input/constraints.js'
 import { field } from '../http/input/fields.js'
-import { MAX_PASSWORD_BYTES } from '../texts.js'
+import { fitsBcrypt, MAX_PASSWORD_BYTES } from '../texts.js'
 
-const fitsBcrypt: Constraint = {
+const isShortEnough: Constraint = {
   message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
-  isSatisfied: (text: string) => Buffer.byteLength(text) <= MAX_PASSWORD_BYTES,
+  isSatisfied: fitsBcrypt,
 }
 
 /**
  * The constraints of a password. isStorable refuses a password that contains NUL. bcrypt appends a
  * NUL to each password and repeats the result, so "a" and "a\0a" would have the same hash.
  */
-export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, fitsBcrypt]
+export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, isText, isStorable, isShortEnough]
 
 /** A password in a request. Only its hash is stored. */
 export const Password = field<string>(PASSWORD_CONSTRAINTS, {

@@ -1,11 +1,5 @@
 import { Socket } from 'node:net'
-import postgres, {
-  type Sql as DriverSql,
-  type Options,
-  type PendingQuery,
-  type PostgresType,
-  type Row,
-} from 'postgres'
+import postgres, { type Options, type PendingQuery, type PostgresType, type Row } from 'postgres'
 import type { Config } from '../config.js'
 import { withTimeout } from './sql.js'
 
@@ -38,10 +32,10 @@ export interface Query extends PendingQuery<Row[]> {
  */
 const BIGINT = { ...postgres.BigInt, parse: Number }
 
-/** An instance of postgres.js. All of its connections go to the same host. */
-export type Driver = ReturnType<typeof openDriver>
-
-/** Returns an instance of postgres.js, which opens connections when statements need them. */
+/**
+ * Returns an instance of postgres.js, which opens connections when statements need them. All of them
+ * go to the same host.
+ */
 export function openDriver(
   { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: Config,
   host: Host,
@@ -107,7 +101,7 @@ export function openDriver(
     connection: { application_name: 'llavero', ...connection },
   }
 
-  const sql: DriverSql = postgres(url, options)
+  const sql = postgres(url, options)
   // The function with which this instance sends a query when it is awaited.
   const { handler } = sql`` as unknown as Query
 
@@ -134,7 +128,7 @@ export function openDriver(
  * Opens one connection to the first host that can be used, for migrations, which may take long.
  * The caller must end it. If no host can be used, throws an error with the reason for each host.
  */
-export async function openPrimary(config: Config): Promise<DriverSql> {
+export async function openPrimary(config: Config) {
   const reasons: string[] = []
   for (const host of config.DATABASE_URL.hosts) {
     const { sql, reset } = openDriver(config, host, { max: 1 })

@@ -5,13 +5,7 @@ import postgres, { type Row, type RowList } from 'postgres'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
-import {
-  CONNECT_TIMEOUT_SECONDS,
-  type Driver,
-  type Host,
-  openDriver,
-  type Query,
-} from './connection.js'
+import { CONNECT_TIMEOUT_SECONDS, type Host, openDriver, type Query } from './connection.js'
 import { AnswerTimeout, type Sql, StatementNotSent, withTimeout } from './sql.js'
 
 /**
@@ -120,7 +114,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`.
+   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`. Logs the
+   * loss of the database, once.
    */
   async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
@@ -128,7 +123,12 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    throw unsentError()
+    if (isEnded) throw new StatementNotSent(new Error('the pool has ended'))
+    // No attempt to open a connection has failed, so all connections are in use.
+    if (!lastFailure) throw new Failure('busy')
+    if (serving) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
+    serving = undefined
+    throw new StatementNotSent(lastFailure)
   }
 
   /** Returns the rows of a statement, or undefined if no connection could be opened for it. */
@@ -167,7 +167,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     }
   }
 
-  function onAnswer(used: Driver) {
+  function onAnswer(used: typeof driver) {
     if (serving !== used.host) log.info(used.host, 'the database serves again')
     serving = used.host
     lastFailure = undefined
@@ -178,7 +178,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * Remembers why no connection could be opened. If there are several hosts, turns to the next one.
    * If the host has just answered, it only has too many connections, and nothing is done.
    */
-  function onUnsent(used: Driver, error: Error) {
+  function onUnsent(used: typeof driver, error: Error) {
     const hasJustAnswered = performance.now() - answeredAt < KNOWN_UP_FOR
     if (hasJustAnswered) return
     lastFailure = error
@@ -190,20 +190,10 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   /**
    * Lets a new driver take the place of `used`, which ends when its statements have been answered.
    */
-  function replace(used: Driver) {
+  function replace(used: typeof driver) {
     if (used !== driver) return
     driver = open()
     void used.end(END_TIMEOUT_SECONDS)
-  }
-
-  /** Returns the error for a statement that could not be sent. Logs the loss of the database, once. */
-  function unsentError() {
-    if (isEnded) return new StatementNotSent(new Error('the pool has ended'))
-    // No attempt to open a connection has failed, so all connections are in use.
-    if (!lastFailure) return new Failure('busy')
-    if (serving) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
-    serving = undefined
-    return new StatementNotSent(lastFailure)
   }
 
   return Object.assign(forUser(), {

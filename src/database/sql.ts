@@ -33,9 +33,7 @@ export const fragment: (...template: Parameters<Sql>) => Value = postgres({
 export const ALWAYS = fragment`true`
 
 /** Thrown by withTimeout. What was asked for may have been done all the same. */
-export class AnswerTimeout extends Error {
-  override message = 'no answer in time'
-}
+export class AnswerTimeout extends Error {}
 
 /**
  * Returns what `answer` resolves to. Throws AnswerTimeout after `timeout` milliseconds, by default
@@ -43,15 +41,15 @@ export class AnswerTimeout extends Error {
  */
 export function withTimeout<T>(answer: Promise<T>, timeout = ANSWER_TIMEOUT): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new AnswerTimeout()), timeout)
+    const timer = setTimeout(() => reject(new AnswerTimeout('no answer in time')), timeout)
     answer.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
 }
 
 /** Thrown if a statement could not be sent. The server has never received it. */
 export class StatementNotSent extends Error {
-  constructor(reason: Error) {
-    super(`the statement was not sent to the database: ${reason.message}`, { cause: reason })
+  constructor(cause: Error) {
+    super(`the statement was not sent to the database: ${cause.message}`, { cause })
   }
 }
 

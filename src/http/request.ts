@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Failure } from './answers/failures.js'
 
 declare module 'fastify' {
@@ -16,13 +15,15 @@ declare module 'fastify' {
   }
 }
 
-/** A connection. */
-export interface Connection extends Socket {
-  /**
-   * The responses that were not sent completely, in the order of their requests. Set by
-   * limits/pipelining.ts.
-   */
-  unanswered?: ServerResponse[]
-  /** Node's parser. It calls `onIncoming` for each request that it has read. */
-  parser?: { onIncoming(): number }
+declare module 'node:net' {
+  /** Fields of connections that files of http/ use. */
+  interface Socket {
+    /**
+     * The responses that were not sent completely, in the order of their requests. Set by
+     * limits/pipelining.ts.
+     */
+    unanswered?: ServerResponse[]
+    /** Node's parser. It calls `onIncoming` for each request that it has read. */
+    parser?: { onIncoming(): number }
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { Connection } from '../request.js'
 import { Failure, JSON_TYPE, USUAL_ANSWERS } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
@@ -26,7 +26,7 @@ const LINGER = 1000
  * section 7). Logs one line with the `reason`, an error code of Node, and closes the connection.
  * Used in Fastify's option `clientErrorHandler`.
  */
-export function refuseConnection(app: FastifyInstance, connection: Connection, reason = '') {
+export function refuseConnection(app: FastifyInstance, connection: Socket, reason = '') {
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
@@ -78,7 +78,7 @@ export function refuseOddRequests(app: FastifyInstance) {
   // listens to the connection's errors.
   app.server.on('connect', (_request, connection) => {
     connection.on('error', () => connection.destroy())
-    refuseConnection(app, connection as Connection, 'CONNECT')
+    refuseConnection(app, connection as Socket, 'CONNECT')
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined

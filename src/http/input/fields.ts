@@ -66,16 +66,14 @@ export function field<T>(
   return Type.Unsafe<T>(Object.assign({ read }, ...schemas, keywords))
 }
 
-type Values = Record<string, unknown>
-
 /**
  * Returns the decoded fields of an object. A value that is not an object has none of them. Throws
  * the Failure of the first invalid field, in the order of the schema. Failures for which the
  * contract (section 7) has a text come before all others.
  */
-export function readObject({ properties }: TObject, value: unknown): Values {
-  const sent: Values = Object(value)
-  const values: Values = {}
+export function readObject({ properties }: TObject, value: unknown) {
+  const sent = Object(value)
+  const values: Record<string, unknown> = {}
   const failures: Failure[] = []
 
   for (const [name, schema] of Object.entries(properties)) {

@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http'
-import type { Connection } from '../request.js'
 
 /** How many requests of one connection may wait for their answers. */
 const MAX_UNANSWERED = 16
@@ -11,7 +10,7 @@ const MAX_UNANSWERED = 16
  */
 export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
-    const connection = request.socket as Connection
+    const connection = request.socket
     connection.unanswered ??= []
     const { unanswered } = connection
     if (unanswered.push(response) > MAX_UNANSWERED) {

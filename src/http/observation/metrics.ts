@@ -1,29 +1,26 @@
 import type { FastifyInstance } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type GaugeConfiguration,
+  Histogram,
+  Registry,
+} from 'prom-client'
 import { VERSION } from '../../version.js'
-
-/**
- * A metric that the application adds. It is a counter if its name ends in `_total`, and else a
- * gauge.
- */
-interface Metric {
-  name: string
-  help: string
-  /** Returns the current value. */
-  read(): number
-}
 
 /**
  * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU,
  * handles, event-loop delay), the requests by route and outcome, the statements of the database
- * pool, and `metrics`. The route needs no session.
+ * pool, the log lines that were dropped, and `gauge`. The route needs no session.
  *
  * `readQueries` returns the numbers of the statements that the database pool has in each state.
  */
 export function addMetrics(
   app: FastifyInstance,
   readQueries: () => { running: number; waiting: number },
-  metrics: Metric[],
+  readDroppedLines: () => number,
+  gauge: GaugeConfiguration<string>,
 ) {
   const registry = new Registry()
   const registers = [registry]
@@ -70,18 +67,16 @@ export function addMetrics(
       this.set({ state: 'waiting' }, waiting)
     },
   })
-  for (const { name, help, read } of metrics) {
-    const Kind = name.endsWith('_total') ? Counter : Gauge
-    new Kind({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
-  }
+  new Gauge({ ...gauge, registers })
+  new Counter({
+    name: 'llavero_log_lines_dropped_total',
+    help: 'Log lines that could not be written',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(readDroppedLines())
+    },
+  })
 
   app.get('/metrics', async (_request, reply) => {
     reply.type(registry.contentType)
