@@ -427,7 +427,8 @@ from (
 join perfil on perfil.id = "idPerfil"
 group by "idPerfil", "strNombrePerfil";
 
--- Drop the functions that only replicas of release 0.1.0 call.
+-- Drop the functions that only replicas of release 0.1.0 call. While delete_modulo(jsonb, integer)
+-- exists, for example, a call of delete_modulo(integer, jsonb) with parameters is ambiguous.
 drop function if exists
   begin_write(jsonb, integer[]),
   begin_write_permiso(jsonb, integer, jsonb),

@@ -1,5 +1,5 @@
 import { ALWAYS, fragment, type Sql } from '../database/sql.js'
-import type { AuditoriaFiltro, Fila, OrigenFiltro } from './schemas.js'
+import type { AuditoriaFiltro, FilaDeAuditoria, OrigenFiltro } from './schemas.js'
 
 /** The number of rows of a page. */
 const MAX_ROWS = 50
@@ -25,7 +25,7 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
     antes === undefined
       ? fragment`${to}, 0`
       : fragment`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
-  const rows = await sql<Fila[]>`
+  const rows = await sql<FilaDeAuditoria[]>`
     select *
     from auditoria
     where (${keyColumns} fecha) >= (${keyValues} ${from})
@@ -86,7 +86,7 @@ const moment = (milliseconds: number) => fragment`to_timestamp(${milliseconds}::
  */
 export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: OrigenFiltro) {
   // Names of modules are stored in upper case, as JavaScript converts them.
-  return sql<Fila[]>`
+  return sql<FilaDeAuditoria[]>`
     select *
     from origen_de_permiso(${idUsuario}, ${modulo.toUpperCase()}, ${accion})
   `

@@ -18,7 +18,7 @@ const NullableRecord = (description: string) =>
   Nullable<object>('object', { additionalProperties: true, description })
 
 /** A row of the audit (sql/migrations/0008_auditoria.sql). */
-export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
+export const FilaDeAuditoria = Named('FilaDeAuditoria', 'Un cambio', {
   id: Type.Integer({ description: 'Id de la fila' }),
   fecha: Type.Unsafe<Date>({
     type: 'string',
@@ -42,9 +42,9 @@ export const Fila = Named('FilaDeAuditoria', 'Un cambio', {
   antes: NullableRecord('Los campos que cambian, antes'),
   despues: NullableRecord('Los campos que cambian, después'),
 })
-export type Fila = Static<typeof Fila>
+export type FilaDeAuditoria = Static<typeof FilaDeAuditoria>
 
-export const Filas = Type.Array(Fila, { description: 'Las filas de la auditoría' })
+export const Filas = Type.Array(FilaDeAuditoria, { description: 'Las filas de la auditoría' })
 
 export const PaginaDeAuditoria = Type.Object({
   success: SuccessField,

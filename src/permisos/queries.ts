@@ -3,7 +3,7 @@ import { type FailureByConstraint, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import { fragment, type Sql } from '../database/sql.js'
 import type {
-  Entrada,
+  EntradaDeMatriz,
   Permiso,
   PermisoConNombres,
   PermisoEnviado,
@@ -148,7 +148,7 @@ export async function deletePermiso(sql: Sql, id: number, caller: Caller): Promi
 export async function replacePermisos(
   sql: Sql,
   idPerfil: number,
-  entradas: Entrada[],
+  entradas: EntradaDeMatriz[],
   ifMatch: string | null,
   caller: Caller,
 ) {

@@ -101,14 +101,14 @@ export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda'
 export type PermisoEnviado = Static<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
-export const Entrada = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
+export const EntradaDeMatriz = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
   idModulo: Id(ID_MODULO),
   ...flags(sentFlag),
 })
-export type Entrada = Static<typeof Entrada>
+export type EntradaDeMatriz = Static<typeof EntradaDeMatriz>
 
 /** Returns the decoded entry. Throws the Failure of its first invalid field. */
-const readEntrada = (entry: unknown) => readObject(Entrada, entry) as Entrada
+const readEntrada = (entry: unknown) => readObject(EntradaDeMatriz, entry) as EntradaDeMatriz
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
@@ -120,7 +120,7 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   permisos: Omissible(
     field([required, isList], {
       decode: (entries) => (entries as unknown[]).map(readEntrada),
-      items: Entrada,
+      items: EntradaDeMatriz,
       // For the document only. The handler checks it.
       maxItems: MAX_ENTRADAS,
       description: 'Los permisos nuevos, uno por módulo como mucho. Si faltan, se borran todos',
