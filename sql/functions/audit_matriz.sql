@@ -39,9 +39,7 @@ begin
   -- The flags of two records are the same if neither record has a flag that the other lacks.
   where antes.id is null
     or despues.id is null
-    or coalesce(
-      flag_beyond(antes, despues),
-      flag_beyond(despues, antes)
-    ) is not null;
+    or flag_beyond(antes, despues) is not null
+    or flag_beyond(despues, antes) is not null;
 end
 $$;

@@ -49,8 +49,8 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets the exclusive lock. The first of `p_perfiles` is null if the record or the
-  -- user is new or unknown. If both are null, no profile gets the lock.
+  -- The profile that gets the exclusive lock: the present profile of the record or the user or, if it is
+  -- new or unknown, the profile that it is to get. If both are null, no profile gets the lock.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin

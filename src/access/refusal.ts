@@ -4,7 +4,7 @@ import type { Accion } from './schemas.js'
 
 /** What a caller lacks: a permission for a module, or an administrator's profile. */
 export type Needs = ({ modulo: string; accion: Accion } | { administrador: true }) & {
-  /** The profile that holds more than the caller's, if the request was refused for that. */
+  /** The id of the other profile, if the caller was refused because that profile holds more. */
   perfil?: number
 }
 

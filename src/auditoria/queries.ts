@@ -42,7 +42,12 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
 
 /**
  * Returns the columns before `fecha` in the index for the filter, their values, their order, and
- * the condition that the index does not serve.
+ * the condition that the index does not serve. `fecha` follows the first three, so they end with a
+ * comma. With `entidad=perfil`, `id=7` and `antes=900`, for example, the statement is
+ *
+ *     where (entidad, "idEntidad", fecha) >= ('perfil', 7, …)
+ *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
+ *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
  */
 function indexKeyFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined && id !== undefined) {
@@ -84,7 +89,7 @@ const moment = (milliseconds: number) => fragment`to_timestamp(${milliseconds}::
  * Finds the rows by which a user got a permission, oldest first
  * (sql/functions/origen_de_permiso.sql).
  */
-export async function findOrigen(sql: Sql, { idUsuario, modulo, accion }: OrigenFiltro) {
+export async function findOrigenDePermiso(sql: Sql, { idUsuario, modulo, accion }: OrigenFiltro) {
   // Names of modules are stored in upper case, as JavaScript converts them.
   return sql<FilaDeAuditoria[]>`
     select *

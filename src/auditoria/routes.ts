@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer } from '../http/answers/failures.js'
-import { findOrigen, listAuditoria } from './queries.js'
+import { findOrigenDePermiso, listAuditoria } from './queries.js'
 import { AuditoriaFiltro, Filas, OrigenFiltro, PaginaDeAuditoria } from './schemas.js'
 
 // These routes declare no access, so only administrators may use them.
@@ -34,7 +34,7 @@ const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
       querystring: OrigenFiltro,
       response: { 200: Success(Filas) },
     },
-    handler: async ({ sql, query }) => success({ data: await findOrigen(sql, query) }),
+    handler: async ({ sql, query }) => success({ data: await findOrigenDePermiso(sql, query) }),
   })
 }
 

@@ -3,9 +3,9 @@ import { ACCIONES } from '../access/schemas.js'
 import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
 import {
   type Constraint,
-  isId,
-  isOneOf,
-  isText,
+  mustBeId,
+  mustBeOneOf,
+  mustBeText,
   requiredAndNotEmpty,
 } from '../http/input/constraints.js'
 import { field, Id, Text } from '../http/input/fields.js'
@@ -54,7 +54,7 @@ export const PaginaDeAuditoria = Type.Object({
 
 /** Returns the schema of a query parameter that is one of the `texts`. */
 const Choice = <T extends string>(texts: readonly T[], description: string) =>
-  field<T>([requiredAndNotEmpty, isOneOf(texts)], { description })
+  field<T>([requiredAndNotEmpty, mustBeOneOf(texts)], { description })
 
 /** A date, or a date and a time. Without an offset from UTC it is in UTC. */
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
@@ -69,7 +69,7 @@ function toMilliseconds(value: unknown) {
   return Date.parse(time && !offset ? `${text}Z` : text)
 }
 
-const isMoment: Constraint = {
+const mustBeMoment: Constraint = {
   message: 'El campo %s debe ser una fecha ISO 8601',
   schema: { format: 'date-time' },
   isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
@@ -77,10 +77,10 @@ const isMoment: Constraint = {
 
 /** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */
 const Moment = (description: string) =>
-  field([requiredAndNotEmpty, isText, isMoment], { decode: toMilliseconds, description })
+  field([requiredAndNotEmpty, mustBeText, mustBeMoment], { decode: toMilliseconds, description })
 
 /** The id of a row, which is a bigint. */
-const IdDeFila = field([requiredAndNotEmpty, isId], {
+const IdDeFila = field([requiredAndNotEmpty, mustBeId], {
   decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
   description: 'Las filas anteriores a esta',
 })

@@ -1,7 +1,7 @@
 import { type SchemaOptions, type Static, Type } from '@sinclair/typebox'
 import { Password } from '../access/schemas.js'
 import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
-import { isText, requiredAndNotEmpty } from '../http/input/constraints.js'
+import { mustBeText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Text } from '../http/input/fields.js'
 
 export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
@@ -34,7 +34,7 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
 })
 
 export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual y la nueva', {
-  strPwd: field<string>([requiredAndNotEmpty, isText], {
+  strPwd: field<string>([requiredAndNotEmpty, mustBeText], {
     format: 'password',
     minLength: 1,
     description: 'La contraseña actual',

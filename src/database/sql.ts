@@ -32,7 +32,7 @@ export const fragment: (...template: Parameters<Sql>) => Value = postgres({
 /** The condition that all rows satisfy. */
 export const ALWAYS = fragment`true`
 
-/** Thrown by withTimeout. What was asked for may have been done all the same. */
+/** Thrown by withTimeout. The operation may still succeed. */
 export class AnswerTimeout extends Error {}
 
 /**

@@ -2,9 +2,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Named } from '../http/answers/envelopes.js'
 import {
   type Constraint,
-  hasAtMost,
-  isStorable,
-  isText,
+  mustBeStorable,
+  mustBeText,
+  mustHaveAtMost,
   requiredAndNotBlank,
 } from '../http/input/constraints.js'
 import { field, Id, PageNumber, Search } from '../http/input/fields.js'
@@ -29,28 +29,31 @@ const requiredAndTruthy: Constraint = {
   isSatisfied: (value) => Boolean(value) && requiredAndNotBlank.isSatisfied(value),
 }
 
-const isShortEnough = hasAtMost(255)
+const mustBeShort = mustHaveAtMost(255)
 
 /**
  * Limits the length of the name in upper case, because the name is stored in upper case. This form
  * can be longer than the name in the request: ß becomes SS.
  */
-const hasAtMostInUpperCase: Constraint = {
-  ...isShortEnough,
-  isSatisfied: (name: string) => isShortEnough.isSatisfied(name.toUpperCase()),
+const mustBeShortInUpperCase: Constraint = {
+  ...mustBeShort,
+  isSatisfied: (name: string) => mustBeShort.isSatisfied(name.toUpperCase()),
 }
 
 /** The name of a module. Handlers get it in upper case, as it is stored. */
-const NombreDeModulo = field([requiredAndTruthy, isText, isStorable, hasAtMostInUpperCase], {
-  messages: {
-    missing: OBLIGATORIO,
-    characters: OBLIGATORIO,
-    length: 'El campo strNombreModulo no puede superar los 255 caracteres',
+const NombreDeModulo = field(
+  [requiredAndTruthy, mustBeText, mustBeStorable, mustBeShortInUpperCase],
+  {
+    messages: {
+      missing: OBLIGATORIO,
+      characters: OBLIGATORIO,
+      length: 'El campo strNombreModulo no puede superar los 255 caracteres',
+    },
+    decode: (value: string) => value.toUpperCase(),
+    description: 'Nombre del módulo, único; se guarda en mayúsculas',
+    examples: ['INVENTARIO'],
   },
-  decode: (value: string) => value.toUpperCase(),
-  description: 'Nombre del módulo, único; se guarda en mayúsculas',
-  examples: ['INVENTARIO'],
-})
+)
 
 export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
   strNombreModulo: NombreDeModulo,

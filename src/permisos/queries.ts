@@ -71,7 +71,7 @@ export async function listPermisos(sql: Sql, page = 1) {
  * Finds the permission records of a profile, by ascending id, and their version, which is null if
  * the profile is unknown.
  */
-export async function listPermisosDePerfil(sql: Sql, idPerfil: number) {
+export async function listPermisosPorPerfil(sql: Sql, idPerfil: number) {
   const rows = await sql<(Permiso & { version: string })[]>`
     select
       "versionPermisos" as version,

@@ -17,7 +17,7 @@ import {
   findMapa,
   insertPermiso,
   listPermisos,
-  listPermisosDePerfil,
+  listPermisosPorPerfil,
   replacePermisos,
   updatePermiso,
 } from './queries.js'
@@ -164,7 +164,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       response: { 200: Success(PermisosDelPerfil) },
     },
     handler: async ({ sql, params }, reply) => {
-      const { version, permisos } = await listPermisosDePerfil(sql, params.idPerfil)
+      const { version, permisos } = await listPermisosPorPerfil(sql, params.idPerfil)
       if (version !== null) reply.header('etag', etagOf(version))
       return success({ data: permisos })
     },

@@ -1,6 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Accion } from '../access/schemas.js'
 import { Named, SuccessField } from '../http/answers/envelopes.js'
-import { type Constraint, isBoolean, isList, isText, required } from '../http/input/constraints.js'
+import {
+  type Constraint,
+  mustBeBoolean,
+  mustBeList,
+  mustBeText,
+  required,
+} from '../http/input/constraints.js'
 import { field, Id, Omissible, readObject } from '../http/input/fields.js'
 
 const OBLIGATORIO = { missing: 'Perfil y Módulo son obligatorios' }
@@ -9,7 +16,7 @@ const OBLIGATORIO = { missing: 'Perfil y Módulo son obligatorios' }
  * Returns the schemas of the five flags of a permission record. `flag` takes the description of a
  * flag and returns its schema.
  */
-const flags = <T extends TSchema>(flag: (description: string) => T) => ({
+const flags = <T extends TSchema>(flag: (description: string) => T): Record<Accion, T> => ({
   bitAgregar: flag('Si puede agregar registros en el módulo'),
   bitEditar: flag('Si puede editar los registros del módulo'),
   bitConsulta: flag('Si puede consultar y listar los registros del módulo'),
@@ -35,15 +42,15 @@ const storedIds = {
 /** The values that a flag in a request may have. Each of them except `true` means false. */
 const FLAG_VALUES: unknown[] = [true, false, 0, '']
 
-const isFlag: Constraint = {
-  ...isBoolean,
+const mustBeFlag: Constraint = {
+  ...mustBeBoolean,
   isSatisfied: (value) => FLAG_VALUES.includes(value),
 }
 
 /** Returns the schema of a flag in a request. */
 const sentFlag = (description: string) =>
   Omissible(
-    field([required, isFlag], {
+    field([required, mustBeFlag], {
       decode: (value) => value === true,
       description: `${description}. Si falta: false`,
     }),
@@ -118,7 +125,7 @@ export const MAX_ENTRADAS = 10_000
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   idPerfil: Id('Id del perfil cuyos permisos se sustituyen', 'ID de perfil requerido'),
   permisos: Omissible(
-    field([required, isList], {
+    field([required, mustBeList], {
       decode: (entries) => (entries as unknown[]).map(readEntrada),
       items: EntradaDeMatriz,
       // For the document only. The handler checks it.
@@ -130,7 +137,7 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
 
 export const MatrizHeaders = Type.Object({
   'if-match': Type.Optional(
-    field<string>([required, isText], {
+    field<string>([required, mustBeText], {
       description: 'El ETag de los permisos que se sustituyen',
     }),
   ),

@@ -3,9 +3,9 @@ import { PASSWORD_CONSTRAINTS, Password } from '../access/schemas.js'
 import { Named, Nullable } from '../http/answers/envelopes.js'
 import {
   type Constraint,
-  isEmail,
-  isText,
-  isVisible,
+  mustBeEmail,
+  mustBeText,
+  mustBeVisible,
   required,
   requiredAndNotEmpty,
 } from '../http/input/constraints.js'
@@ -37,8 +37,8 @@ const CELULAR = {
 const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesión'
 
 // Fields of both requests.
-const Nombre = Text({ further: [isVisible], ...NOMBRE })
-const Correo = Text({ further: [isEmail], ...CORREO })
+const Nombre = Text({ further: [mustBeVisible], ...NOMBRE })
+const Correo = Text({ further: [mustBeEmail], ...CORREO })
 const Celular = Omissible(Text({ presence: required, ...CELULAR }))
 
 /** A user with the hash of the password (contract, section 2.1). */
@@ -90,18 +90,18 @@ const HEAD = String.raw`data:image/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[
 const BASE64 = String.raw`[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?`
 const DATA_URI = new RegExp(`^${HEAD}${BASE64}$`)
 
-const isDataImage: Constraint = {
+const mustBeDataImage: Constraint = {
   message: 'El campo %s debe empezar por data:image',
   isSatisfied: (text: string) => text.startsWith('data:image'),
 }
 
-const isWholeImage: Constraint = {
+const mustBeWholeImage: Constraint = {
   message: 'El campo %s debe ser una imagen completa en base64',
   isSatisfied: (text: string) => DATA_URI.test(text),
 }
 
 /** An image as a complete base64 data URI. The empty text means the same as a missing field. */
-const Imagen = field<string>([requiredAndNotEmpty, isText, isDataImage, isWholeImage], {
+const Imagen = field<string>([requiredAndNotEmpty, mustBeText, mustBeDataImage, mustBeWholeImage], {
   description: 'Imagen como data URI en base64. Si falta o está vacía, no se guarda ninguna nueva',
   examples: ['data:image/png;base64,iVBORw0KGgo='],
 })

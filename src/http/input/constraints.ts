@@ -40,66 +40,66 @@ export const requiredAndNotBlank: Constraint = {
     typeof value === 'string' ? value.trim() !== '' : required.isSatisfied(value),
 }
 
-export const isBoolean: Constraint = {
+export const mustBeBoolean: Constraint = {
   message: 'El campo %s debe ser booleano',
   schema: { type: 'boolean' },
   isSatisfied: (value) => typeof value === 'boolean',
 }
 
-export const isText: Constraint = {
+export const mustBeText: Constraint = {
   message: 'El campo %s debe ser texto',
   schema: { type: 'string' },
   isSatisfied: (value) => typeof value === 'string',
 }
 
-export const isList: Constraint = {
+export const mustBeList: Constraint = {
   message: 'El campo %s debe ser una lista',
   schema: { type: 'array' },
   isSatisfied: Array.isArray,
 }
 
 /** The value is a whole number other than 0, or a text that JavaScript converts to one. */
-export const isId: Constraint = {
+export const mustBeId: Constraint = {
   message: 'El campo %s debe ser un número entero distinto de 0',
   schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => Boolean(wholeNumber(value)),
 }
 
 /** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
-export const isPage: Constraint = {
+export const mustBePage: Constraint = {
   message: 'El campo %s debe ser un entero mayor o igual a 1',
   schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 
 /** The value is one of the texts `choices`. */
-export const isOneOf = (choices: readonly unknown[]): Constraint => ({
+export const mustBeOneOf = (choices: readonly unknown[]): Constraint => ({
   message: `El campo %s debe ser ${choices.join(' o ')}`,
   schema: { type: 'string', enum: choices },
   isSatisfied: (value) => choices.includes(value),
 })
 
 // The next four are the functions of texts.ts, as constraints.
-export const isStorable: Constraint = {
+export const mustBeStorable: Constraint = {
   key: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',
   isSatisfied: texts.isStorable,
 }
 
-export const isVisible: Constraint = {
-  ...isStorable,
+export const mustBeVisible: Constraint = {
+  ...mustBeStorable,
   isSatisfied: texts.isVisible,
 }
 
 /** The text has at most `max` characters (code points). */
-export const hasAtMost = (max: number): Constraint => ({
+export const mustHaveAtMost = (max: number): Constraint => ({
   key: 'length',
   message: `El campo %s no puede superar los ${max} caracteres`,
   schema: { maxLength: max },
   isSatisfied: (text: string) => texts.isAtMost(max, text),
 })
 
-export const isEmail: Constraint = {
+export const mustBeEmail: Constraint = {
   message: 'El campo %s debe ser un correo electrónico',
   schema: { format: 'email' },
   isSatisfied: texts.isEmail,

@@ -8,13 +8,13 @@ import {
 import { Failure } from '../answers/failures.js'
 import {
   type Constraint,
-  hasAtMost,
-  isBoolean,
-  isId,
-  isOneOf,
-  isPage,
-  isStorable,
-  isText,
+  mustBeBoolean,
+  mustBeId,
+  mustBeOneOf,
+  mustBePage,
+  mustBeStorable,
+  mustBeText,
+  mustHaveAtMost,
   required,
   requiredAndNotBlank,
   requiredAndNotEmpty,
@@ -103,7 +103,7 @@ function toId(value: unknown) {
  * number that fits an integer column.
  */
 export const Id = (description: string, messages?: Messages) =>
-  field([requiredAndNotEmpty, isId], {
+  field([requiredAndNotEmpty, mustBeId], {
     messages,
     decode: toId,
     maximum: MAX_ID,
@@ -117,7 +117,8 @@ export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, type: [schema.type, 'null'] })
 
 /** Returns the schema of a boolean. A text like 'true' and a number like 1 are not accepted. */
-export const Bool = (description: string) => field<boolean>([required, isBoolean], { description })
+export const Bool = (description: string) =>
+  field<boolean>([required, mustBeBoolean], { description })
 
 interface TextOptions extends FieldOptions<string> {
   /** The largest number of characters (code points), 255 by default. */
@@ -138,7 +139,10 @@ export function Text({
   further = [],
   ...rest
 }: TextOptions) {
-  return field<string>([presence, isText, isStorable, hasAtMost(max), ...further], rest)
+  return field<string>(
+    [presence, mustBeText, mustBeStorable, mustHaveAtMost(max), ...further],
+    rest,
+  )
 }
 
 /**
@@ -146,7 +150,7 @@ export function Text({
  * MAX_ID pages, so handlers get MAX_ID for every greater number.
  */
 export const PageNumber = Type.Optional(
-  field([requiredAndNotEmpty, isPage], {
+  field([requiredAndNotEmpty, mustBePage], {
     decode: (value) => Math.min(Number(value), MAX_ID),
     default: 1,
     description: 'Página',
@@ -164,7 +168,7 @@ export const Search = Type.Optional(
 /** Returns the schema of a query parameter that is `true` or `false`. Handlers get a boolean. */
 export const QueryBoolean = (description: string) =>
   Type.Optional(
-    field([requiredAndNotEmpty, isOneOf(['true', 'false'])], {
+    field([requiredAndNotEmpty, mustBeOneOf(['true', 'false'])], {
       decode: (value) => value === 'true',
       description,
     }),
