@@ -49,7 +49,7 @@ const ABOUT = {
  * only after `start`. When it is closed, it ends the pool and the threads. The log lines are written
  * to `logStream`, by default to the standard output.
  *
- * Fastify runs hooks of one kind in the order in which they are added, so the order of the calls
+ * Fastify runs the hooks of requests in the order in which they are added, so the order of the calls
  * below matters. docs/architecture.md, section `The way of a request`, has the steps with their
  * files.
  */
@@ -97,6 +97,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   const pool = openPool(config, app.log)
   const passwords = startPasswords()
 
+  // Fastify runs these two in reverse order: the threads end before the pool.
   app.addHook('onClose', pool.end)
   app.addHook('onClose', passwords.close)
 

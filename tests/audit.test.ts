@@ -535,6 +535,31 @@ describe('nobody rewrites the audit:', () => {
       { entidad: 'perfil', nombre: 'Antigua' },
     ])
   })
+
+  it('a statement that deletes the records of a renamed profile or module before it names the new name', async () => {
+    const { call, sql } = await testApp()
+    const perfil = { strNombrePerfil: 'Antes', bitAdministrador: false }
+    const { body: added } = await call('POST', '/api/perfil', perfil)
+    const { body: modulo } = await call('POST', '/api/modulo', { strNombreModulo: 'ANTES' })
+    const [idPerfil, idModulo] = [added.data.id, modulo.data.id]
+    await call('POST', '/api/permisos', { idPerfil, idModulo })
+    await call('PUT', `/api/perfil/${idPerfil}`, { ...perfil, strNombrePerfil: 'Después' })
+    await call('PUT', `/api/modulo/${idModulo}`, { strNombreModulo: 'DESPUÉS' })
+    await sql`
+      with permisos as (
+        delete from permisos_perfil where "idPerfil" = ${idPerfil} returning "idPerfil", "idModulo"
+      ), modulos as (
+        delete from modulo where id in (select "idModulo" from permisos)
+      )
+      delete from perfil where id in (select "idPerfil" from permisos)
+    `
+    const rows = await sql`
+      select nombre, antes #>> '{permisos,0,nombreModulo}' as modulo
+      from auditoria
+      where accion = 'delete' and entidad = 'permisos'
+    `
+    expect(rows).toEqual([{ nombre: 'Después', modulo: 'DESPUÉS' }])
+  })
 })
 
 describe('a refused request', () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { buildApp } from '../src/app.js'
 import { BUSY } from './answers.js'
 import { testApp } from './app.js'
@@ -237,16 +237,16 @@ describe('requests on one connection that do not wait for the answers', () => {
     'make the service close the connection if there are 2,000 of them for %s',
     async (path) => {
       const requests = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(2000)
-      const passedOn = vi.fn()
-      app.server.on('request', passedOn)
+      const emitted = vi.fn()
+      app.server.on('request', emitted)
+      onTestFinished(() => void app.server.off('request', emitted))
       const clients = Array.from({ length: 5 }, () => open(requests))
       const closed = Promise.all(clients.map(untilClosed))
       const health = await fetch(`http://127.0.0.1:${port}/health/live`)
       expect(health.status).toBe(200)
       await closed
-      app.server.off('request', passedOn)
-      // The last of 17 requests on each connection, and the one above.
-      expect(passedOn).toHaveBeenCalledTimes(5 * 17 + 1)
+      // The 17th request of each connection closes it. One more is the request for health above.
+      expect(emitted).toHaveBeenCalledTimes(5 * 17 + 1)
     },
   )
 })

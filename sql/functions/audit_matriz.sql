@@ -15,7 +15,8 @@ as $$
 begin
   perform record_permisos(
     p_id_perfil,
-    -- The added records minus the removed ones. A record that exists before and after is in both.
+    -- The records after the replacement minus those before it. A record that only changes is counted
+    -- in both.
     count(despues.id) - count(antes.id),
     jsonb_build_object('permisos', coalesce(
       array_agg(fila_antes order by modulo.id) filter (where antes.id is not null),

@@ -103,12 +103,13 @@ begin
 end
 $$;
 
--- Returns the name of a profile or a module that has just been deleted, as by the cascade of a foreign
--- key. Its last row in the audit is that of the deletion.
+-- Returns the name that a profile or a module has after its last row in the audit. The row of a deletion
+-- has the name in `nombre`. In that of a rename, `nombre` is the old name. This function is needed if
+-- the record has just been deleted, as by the cascade of a foreign key.
 create function recorded_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
-  select nombre
+  select coalesce(despues ->> 'strNombrePerfil', despues ->> 'strNombreModulo', nombre)
   from auditoria
   where entidad = p_entidad and "idEntidad" = p_id
   order by fecha desc, id desc

@@ -26,5 +26,5 @@ export async function write<Answer>(
     const failure = failures[constraint_name]
     throw failure ? new Failure(...failure) : error
   })
-  return row?.answer as Answer
+  return (row as { answer: Answer }).answer
 }

@@ -79,7 +79,7 @@ const mustBeMoment: Constraint = {
 const Moment = (description: string) =>
   field([requiredAndNotEmpty, mustBeText, mustBeMoment], { decode: toMilliseconds, description })
 
-/** The id of a row, which is a bigint. */
+/** The id of a row. It is a bigint, but a number is exact only up to MAX_SAFE_INTEGER. */
 const IdDeFila = field([requiredAndNotEmpty, mustBeId], {
   decode: (value) => Math.min(Math.max(Number(value), 0), Number.MAX_SAFE_INTEGER),
   description: 'Las filas anteriores a esta',

@@ -33,7 +33,7 @@ export function batchLookups<Lookup, Found>(
 
   return async (lookup: Lookup) => {
     const index = waiting.push(lookup) - 1
-    // The first look-up of a statement queues the statement.
+    // The first look-up queues the statement. Those that follow share its answers.
     answers ??= withTimeout(queue.push(undefined))
     const found = await answers
     return found[index]

@@ -54,7 +54,8 @@ export function openDriver(
       // listener, and only the deadline of the statement stops them.
       if (socket.bytesRead === 0) socket.destroy(new Error('the host has closed the connection'))
     })
-    // postgres.js adds its listeners after this function has returned, so the socket connects later.
+    // postgres.js adds its listeners after this function has returned. The socket must not connect
+    // before that.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was reset'))
       else socket.connect(host.port, host.host)

@@ -158,8 +158,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         onUnsent(used, error as Error)
         return undefined
       }
-      // After a PostgresError other than READ_ONLY the connection can still be used, or the driver has
-      // noticed its end.
+      // After a PostgresError other than READ_ONLY the connection can still be used, or the driver
+      // notices its end by itself.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
       else replace(used)

@@ -23,7 +23,7 @@ declare module 'node:net' {
      * limits/pipelining.ts.
      */
     unanswered?: ServerResponse[]
-    /** Node's parser. It calls `onIncoming` for each request that it has read. */
-    parser?: { onIncoming(): number }
+    /** Node's parser. Node's types and documents do not have it. */
+    parser?: { onIncoming(request: { upgrade: boolean }): number }
   }
 }

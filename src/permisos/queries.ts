@@ -10,6 +10,7 @@ import type {
   PermisosAccion,
 } from './schemas.js'
 
+/** The columns with the flags of a permission record. */
 const FLAGS = fragment`
   "bitAgregar",
   "bitEditar",

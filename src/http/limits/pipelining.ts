@@ -4,6 +4,16 @@ import type { RequestListener } from 'node:http'
 const MAX_UNANSWERED = 16
 
 /**
+ * Takes the place of Node's own function that is called when the head of a request has been read. That
+ * of a request with `Upgrade` would make Node hand over the connection. The result 0 means that a body
+ * may follow.
+ */
+function ignore(request: { upgrade: boolean }) {
+  request.upgrade = false
+  return 0
+}
+
+/**
  * Returns a listener that passes requests on to `next`. It closes a connection on which more than
  * MAX_UNANSWERED requests wait for their answers. A client may send requests without waiting for
  * the answers (HTTP pipelining). The 64 KB that Node reads at a time have room for 2,000 requests.
@@ -14,8 +24,9 @@ export function limitPipelining(next: RequestListener): RequestListener {
     connection.unanswered ??= []
     const { unanswered } = connection
     if (unanswered.push(response) > MAX_UNANSWERED) {
-      // Otherwise Node would still pass on each request that it has already read from the connection.
-      if (connection.parser) connection.parser.onIncoming = () => 0
+      // Otherwise Node would still pass on each request that it has read from the connection already,
+      // with an object for the request and one for the response.
+      if (connection.parser) connection.parser.onIncoming = ignore
       connection.destroy()
       return
     }
