@@ -19,8 +19,8 @@ declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {
     /**
-     * The responses that were not sent completely, in the order of their requests. Set by
-     * limits/pipelining.ts.
+     * The responses that were not sent completely before this turn of the event loop, in the order of
+     * their requests. Set by limits/pipelining.ts.
      */
     unanswered?: ServerResponse[]
     /** Node's parser. Node's types and documents do not have it. */

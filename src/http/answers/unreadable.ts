@@ -33,7 +33,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The oldest response that was not sent completely. If its request was read to the end, that is an
   // earlier request. Otherwise it is the refused one: no answer is sent before its request has been
   // read to the end (limits/bodies.ts).
-  const response = connection.unanswered?.[0]
+  const response = connection.unanswered?.find(({ closed }) => !closed)
   if (response?.req.complete) {
     // If the refusal were sent now, the client would mistake it for the answer to the earlier request.
     // So it is sent after that answer.

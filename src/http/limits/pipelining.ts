@@ -30,7 +30,9 @@ export function limitPipelining(next: RequestListener): RequestListener {
       connection.destroy()
       return
     }
-    response.once('close', () => unanswered.shift())
+    // Node may answer a request while it still reads further ones. So a response leaves the line only when
+    // this turn of the event loop has ended.
+    response.once('close', () => setImmediate(() => unanswered.shift()))
     next(request, response)
   }
 }
