@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -91,6 +91,28 @@ it('the service continues to answer, counts the lost lines and stops when the re
   expect(await countDropped(service)).toBeGreaterThanOrEqual(100)
   service.child.kill('SIGTERM')
   expect(await service.ended).toMatchObject({ code: 0, stderr: '' })
+})
+
+it('no line is dropped while a disk takes the lines, although the event loop has time for one write in a turn', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'llavero-log-')), 'log')
+  onTestFinished(() => rm(dirname(file), { recursive: true }))
+  const program = `
+    import { openSync } from 'node:fs'
+    import { setImmediate } from 'node:timers/promises'
+    import { openDestination } from './dist/http/observation/destination.js'
+    const destination = openDestination(openSync('${file}', 'w'))
+    const line = 'x'.repeat(299) + '\\n'
+    for (let turn = 0; turn < 30; turn++) {
+      for (let n = 0; n < 1000; n++) destination.write(line)
+      const end = performance.now() + 30
+      while (performance.now() < end);
+      await setImmediate()
+    }
+    process.stderr.write(String(destination.dropped))
+    await destination.end()`
+  const launched = launch({}, ['--input-type=module', '--eval', program])
+  expect(await launched.ended).toMatchObject({ code: 0, stderr: '0' })
+  expect((await stat(file)).size).toBe(30 * 1000 * 300)
 })
 
 it('a full disk is no error, and the lines that it does not take are counted', async () => {

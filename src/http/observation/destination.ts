@@ -5,6 +5,8 @@ import sonic from 'sonic-boom'
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
 const BATCH_BYTES = 8192
+/** How many bytes are written at a time. With fewer, lines come faster than they are written. */
+const MAX_WRITE_BYTES = 1024 * 1024
 /** How long a line may wait for further lines, in milliseconds. */
 const MAX_DELAY = 100
 /** How long the end of the process may wait for a slow reader, in milliseconds. */
@@ -24,6 +26,9 @@ export function openDestination(fd: number) {
     fd,
     minLength: BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
+    maxWrite: MAX_WRITE_BYTES,
+    // As texts, all waiting lines would be measured again at each line.
+    contentMode: 'buffer',
     periodicFlush: MAX_DELAY,
   })
   let isFailing = false
@@ -41,8 +46,12 @@ export function openDestination(fd: number) {
     /** The number of lines that could not be written and were dropped. */
     dropped: 0,
     write(line: string) {
-      if (isFailing) destination.dropped += 1
-      else file.write(line)
+      if (isFailing) {
+        destination.dropped += 1
+        return
+      }
+      // The library's types lack buffers.
+      file.write(Buffer.from(line) as unknown as string)
     },
     /** Writes the lines that still wait, unless that takes longer than END_DEADLINE or fails. */
     async end() {
