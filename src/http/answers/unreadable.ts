@@ -78,6 +78,8 @@ export function refuseOddRequests(app: FastifyInstance) {
   // listens to the connection's errors.
   app.server.on('connect', (_request, connection) => {
     connection.on('error', () => connection.destroy())
+    // Otherwise the end of the connection would not be noticed.
+    connection.resume()
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
