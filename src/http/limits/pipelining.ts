@@ -4,9 +4,9 @@ import type { RequestListener } from 'node:http'
 const MAX_UNANSWERED = 16
 
 /**
- * Takes the place of Node's own function that is called when the head of a request has been read. That
- * of a request with `Upgrade` would make Node hand over the connection. The result 0 means that a body
- * may follow.
+ * Takes the place of the function that Node calls when it has read the head of a request. While
+ * `upgrade` is true, as with the header `Upgrade`, Node would hand over the connection. The result 0
+ * means that a body may follow.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
