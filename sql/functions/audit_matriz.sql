@@ -6,8 +6,8 @@
 -- after the replacement. `despues` also has `ids`, because every record has a new id: the ids of all
 -- records of the profile, in the order of `idModulo`.
 --
--- The statement reads the table, so PostgreSQL plans it anew when the table gets a column. So the
--- audit contains the new column from then on.
+-- The statement reads the table, so PostgreSQL plans it anew when the table gets a column, and the
+-- audit then has that column.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

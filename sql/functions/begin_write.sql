@@ -24,10 +24,9 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. an exclusive advisory lock on the first of `p_perfiles`, or on the second if the first is null,
---    and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the
---    writes in progress of all callers with that profile, and holds up their next ones (see
---    lock_usuario);
+-- 2. an exclusive advisory lock on one profile, the first of `p_perfiles` that is not null, and a
+--    shared one on the caller's profile, by ascending id. The exclusive lock waits for the writes in
+--    progress of all callers with that profile, and holds up their next ones (see lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
 -- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so it
@@ -76,8 +75,8 @@ begin
     perform pg_advisory_xact_lock(73057, v_escrito);
   end if;
 
-  -- Three statements lock the rows: those of `p_perfiles` up to the caller's own, the caller's own,
-  -- and the rest.
+  -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's profile,
+  -- the caller's profile, and the other rows of `p_perfiles`.
   perfiles := array(
     select id from perfil
     where id = any(p_perfiles) and id <= v_propio

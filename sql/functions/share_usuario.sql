@@ -1,5 +1,5 @@
--- Takes the id of a user who makes a write or logs in, and acquires the shared lock that excludes
--- lock_usuario for this user. A null id locks nothing.
+-- Acquires the shared form of the lock of lock_usuario, for the user with this id, who makes a write or
+-- logs in. A null id locks nothing.
 create or replace function share_usuario(p_id integer) returns void
 language sql
 as $$

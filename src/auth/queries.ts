@@ -29,7 +29,8 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 
 /**
  * Begins a session of the user with this id, if the user is still active and `hash` is still the
- * hash of the user's password. Returns the version of the user's sessions, or else null.
+ * hash of the user's password. Adds the row of the login to the audit. Returns the version of the
+ * user's sessions, or else null.
  */
 export async function beginSesion(
   sql: Sql,

@@ -9,7 +9,7 @@ import {
   listTodosLosModulos,
   updateModulo,
 } from './queries.js'
-import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams, TodosLosModulos } from './schemas.js'
+import { Modulo, ModuloEnviado, ModuloFiltro, ModuloParams } from './schemas.js'
 
 const NO_CREADO = 'No se pudo crear el módulo en la base de datos.'
 const NO_ACTUALIZADO = 'No se pudo actualizar el módulo.'
@@ -42,7 +42,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
       description: 'Necesita una sesión.',
-      response: { 200: Success(TodosLosModulos) },
+      response: { 200: Success(Type.Array(Modulo, { description: 'Todos los módulos' })) },
     },
     handler: async ({ sql }) => success({ data: await listTodosLosModulos(sql) }),
   })

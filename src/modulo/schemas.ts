@@ -16,8 +16,6 @@ export const Modulo = Named('Modulo', 'Un módulo', {
 })
 export type Modulo = Static<typeof Modulo>
 
-export const TodosLosModulos = Type.Array(Modulo, { description: 'Todos los módulos' })
-
 export const ModuloFiltro = Type.Object({ page: PageNumber, search: Search })
 export type ModuloFiltro = Static<typeof ModuloFiltro>
 

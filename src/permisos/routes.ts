@@ -32,7 +32,6 @@ import {
   PermisoConNombres,
   PermisoEnviado,
   PermisoParams,
-  PermisosDelPerfil,
   SinCambios,
 } from './schemas.js'
 
@@ -161,7 +160,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: Success(PermisosDelPerfil) },
+      response: { 200: Success(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
     },
     handler: async ({ sql, params }, reply) => {
       const { version, permisos } = await listPermisosPorPerfil(sql, params.idPerfil)

@@ -63,8 +63,6 @@ export const Permiso = Named('Permiso', 'Lo que un perfil puede hacer en un mód
 })
 export type Permiso = Static<typeof Permiso>
 
-export const PermisosDelPerfil = Type.Array(Permiso, { description: 'Los permisos del perfil' })
-
 /** A permission record with the names of its profile and its module (contract, section 2.6). */
 export const PermisoConNombres = Named(
   'PermisoConNombres',

@@ -67,7 +67,8 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
   }
 
   /**
-   * Uploads the image in a data URI. Throws the Failure `upload` if it fails or exceeds TIMEOUT.
+   * Uploads the image in a data URI. If it fails or exceeds TIMEOUT, throws the Failure
+   * `upload`, and removes in the background what may have been stored.
    */
   async function upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada> {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
@@ -123,9 +124,9 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
 }
 
 /**
- * Returns an error for what a call of the SDK has rejected with: an error, or an object, which has
- * only `error` if the connection has failed. The SDK's objects contain the whole request, so only
- * the message and the status are taken from them.
+ * Converts a rejection of the SDK into an error for the log. The SDK rejects with an error or with an
+ * object, which has only `error` if the connection has failed. Its objects contain the whole request,
+ * so only the message and the status are taken from them.
  */
 function hostError(rejection: unknown) {
   const { message, http_code: status, error } = Object(rejection)

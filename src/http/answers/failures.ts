@@ -40,7 +40,8 @@ export const ANSWERS_TO_BODIES = {
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. Invalid input is
  * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`, and
- * the text is that of the violated constraint.
+ * the text is that of the violated constraint. Where no text stands here, the route that throws the
+ * Failure declares one.
  */
 export const USUAL_ANSWERS = {
   ...ANSWERS_OF_EVERY_ROUTE,
@@ -49,10 +50,10 @@ export const USUAL_ANSWERS = {
   unauthenticated: statusCodeAnswer(401, 'Sesión no válida o expirada'),
   forbidden: statusCodeAnswer(403, 'No tiene permiso para realizar esta acción'),
   notFound: statusCodeAnswer(404, 'Recurso no encontrado'),
-  conflict: statusCodeAnswer(409, 'La petición es incompatible con los datos existentes'),
-  changed: statusCodeAnswer(412, 'Los datos han cambiado. Vuelva a cargarlos.'),
+  conflict: statusCodeAnswer(409),
+  changed: statusCodeAnswer(412),
   tooMany: statusCodeAnswer(429, 'Demasiados intentos. Intente de nuevo más tarde.'),
-  upload: statusCodeAnswer(500, 'No se pudo subir el archivo'),
+  upload: statusCodeAnswer(500),
   unavailable: statusCodeAnswer(503, 'Servicio no disponible. Intente de nuevo más tarde.'),
 }
 

@@ -4,9 +4,9 @@ import type { RequestListener } from 'node:http'
 const MAX_UNANSWERED = 16
 
 /**
- * Takes the place of the function that Node calls when it has read the head of a request. While
- * `upgrade` is true, as with the header `Upgrade`, Node would hand over the connection. The result 0
- * means that a body may follow.
+ * Takes the place of the function that Node calls with the head of each request. If `upgrade` stayed
+ * true, as with the header `Upgrade`, Node would stop reading requests and hand over the connection.
+ * The result 0 lets Node go on with the body.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
