@@ -1,8 +1,10 @@
 import dns from 'node:dns'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { buildApp } from '../src/app.js'
 import { BUSY } from './answers.js'
@@ -224,6 +226,37 @@ describe('requests on one connection that do not wait for the answers', () => {
     }
     client.destroy()
   })
+
+  it.each([16, 8])(
+    'are answered if there are never more than %i of them, however fast the next ones come',
+    async (inFlight) => {
+      // In a thread of its own, the client sends while the service is still reading.
+      const client = new Worker(
+        `
+          const { workerData, parentPort } = require('node:worker_threads')
+          const { port, inFlight } = workerData
+          const head = 'POST /x HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 16384\\r\\n\\r\\n'
+          const request = head + 'x'.repeat(16384)
+          const socket = require('node:net').connect(port, '127.0.0.1')
+          let received = ''
+          let answers = 0
+          socket.write(request.repeat(inFlight))
+          socket.on('data', (bytes) => {
+            received += bytes
+            const before = answers
+            answers = received.split('HTTP/1.1 404').length - 1
+            if (answers < 500) socket.write(request.repeat(answers - before))
+            else socket.destroy()
+          })
+          socket.on('error', () => {})
+          socket.on('close', () => parentPort.postMessage(answers))
+        `,
+        { eval: true, workerData: { port, inFlight } },
+      )
+      const [answers] = await once(client, 'message')
+      expect(answers).toBeGreaterThanOrEqual(500)
+    },
+  )
 
   it('are not carried out beyond the 16th', async () => {
     const { body } = await call('POST', '/api/modulo', { strNombreModulo: 'SOBRANTE' })

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnswerWithHeaders, statusCodeAnswer } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 import { countWaiting } from './hold.js'
@@ -100,6 +100,28 @@ describe('bytes that are not a valid HTTP request', () => {
     for (const client of clients) client.resetAndDestroy()
     await sleep(100)
     expect(await send(HEALTH)).toMatchObject([{ status: 200 }])
+  })
+
+  it.each([
+    ['CONNECT', `CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`],
+    ['CONNECT behind a request', `${GET}\r\nCONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`],
+    ['bytes behind a request', `${GET}\r\n${GARBAGE}`],
+  ])('are followed by others until the client ends the connection: %s', async (_, bytes) => {
+    // Without the timer, only the client's end closes the connection.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const opened = once(app.server, 'connection')
+    const client = open(bytes)
+    let received = ''
+    client.on('data', (answer) => {
+      received += answer
+    })
+    const [connection] = (await opened) as [Socket]
+    await expect.poll(() => received).toContain('HTTP/1.1 400 ')
+    client.write('more')
+    await sleep(50)
+    client.end()
+    await once(connection, 'close', { signal: AbortSignal.timeout(5000) })
   })
 
   it('are not those of HTTP/1.0 without a host', async () => {

@@ -18,11 +18,15 @@ declare module 'fastify' {
 declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {
-    /**
-     * The responses that were not sent completely before this turn of the event loop, in the order of
-     * their requests. Set by limits/pipelining.ts.
-     */
-    unanswered?: ServerResponse[]
+    /** The requests in line on the connection. Set by limits/pipelining.ts. */
+    line?: {
+      /** The responses that were not sent completely, in the order of their requests. */
+      unanswered: ServerResponse[]
+      /** How many bytes Node had read when it passed on the last request. */
+      bytesRead: number
+      /** How many requests Node has passed on since it read these bytes. */
+      readTogether: number
+    }
     /** Node's parser. Node's types and documents do not have it. */
     parser?: { onIncoming(request: { upgrade: boolean }): number }
   }

@@ -33,7 +33,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The oldest response that was not sent completely. If its request was read to the end, that is an
   // earlier request. Otherwise it is the refused one: no answer is sent before its request has been
   // read to the end (limits/bodies.ts).
-  const response = connection.unanswered?.find(({ closed }) => !closed)
+  const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
     // If the refusal were sent now, the client would mistake it for the answer to the earlier request.
     // So it is sent after that answer.
@@ -61,6 +61,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
+  // Otherwise the client's end would be noticed only after LINGER, if the client still sends something.
+  connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
 
@@ -78,8 +80,6 @@ export function refuseOddRequests(app: FastifyInstance) {
   // listens to the connection's errors.
   app.server.on('connect', (_request, connection) => {
     connection.on('error', () => connection.destroy())
-    // Otherwise the end of the connection would not be noticed.
-    connection.resume()
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
   app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {

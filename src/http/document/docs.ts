@@ -63,7 +63,7 @@ export async function serveDocs(app: FastifyInstance, about: About) {
    * Adds a path. Its content is loaded at the first request and kept in memory, so that no client
    * can keep a file open.
    */
-  function serve(path: string, type: string, load: () => string, caching = 'no-store') {
+  function serve(path: string, type: string, load: () => string | Buffer, caching = 'no-store') {
     let content: Buffer | undefined
     app.get(path, async (_request, reply) => {
       content ??= Buffer.from(load())
@@ -83,6 +83,6 @@ export async function serveDocs(app: FastifyInstance, about: About) {
   serve('/docs/json', JSON_TYPE, () => documentOf(app))
   for (const [name, type] of Object.entries(FILES)) {
     const file = new URL(import.meta.resolve(`swagger-ui-dist/${name}`))
-    serve(`/docs/static/${name}`, type, () => readFileSync(file, 'utf8'), FOR_AN_HOUR)
+    serve(`/docs/static/${name}`, type, () => readFileSync(file), FOR_AN_HOUR)
   }
 }

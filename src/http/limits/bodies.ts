@@ -47,8 +47,8 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   const maxBytes = Math.max(BODY_MEMORY, 2 * largestBody)
   let bytesOfAll = 0
-  // Entries are never removed, because V8 would then copy the whole table again and again. There is at
-  // most one entry for each user.
+  // Entries are never removed: a Map with many deletions takes the garbage collector longer
+  // (docs/rejected.md). There is at most one entry for each user.
   const bytesByUser = new Map<number | undefined, number>()
   app.removeAllContentTypeParsers()
 

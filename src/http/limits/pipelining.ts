@@ -4,9 +4,9 @@ import type { RequestListener } from 'node:http'
 const MAX_UNANSWERED = 16
 
 /**
- * Takes the place of the function that Node calls with the head of each request. If `upgrade` stayed
- * true, as with the header `Upgrade`, Node would stop reading requests and hand over the connection.
- * The result 0 lets Node go on with the body.
+ * Takes the place of the function that Node calls for the head of each request, and drops the request.
+ * While `upgrade` is true, as with the header `Upgrade`, Node would hand over the connection, and Node
+ * 24 would then not abort the requests in flight. The result 0 makes the parser go on as usual.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
@@ -21,18 +21,24 @@ function ignore(request: { upgrade: boolean }) {
 export function limitPipelining(next: RequestListener): RequestListener {
   return (request, response) => {
     const connection = request.socket
-    connection.unanswered ??= []
-    const { unanswered } = connection
-    if (unanswered.push(response) > MAX_UNANSWERED) {
-      // Otherwise Node would still pass on each request that it has read from the connection already,
-      // with an object for the request and one for the response.
+    connection.line ??= { unanswered: [], bytesRead: 0, readTogether: 0 }
+    const { line } = connection
+    if (line.bytesRead !== connection.bytesRead) {
+      line.bytesRead = connection.bytesRead
+      line.readTogether = 0
+    }
+    // A request may be answered before Node passes on the next one that it has read together with it.
+    // When Node read them, all of them waited for their answers.
+    line.readTogether += 1
+    line.unanswered.push(response)
+    if (Math.max(line.readTogether, line.unanswered.length) > MAX_UNANSWERED) {
+      // Otherwise Node would still make a response for each request that it has already read, and pass
+      // it on.
       if (connection.parser) connection.parser.onIncoming = ignore
       connection.destroy()
       return
     }
-    // Node may answer a request while it still reads further ones. So a response leaves the line only when
-    // this turn of the event loop has ended.
-    response.once('close', () => setImmediate(() => unanswered.shift()))
+    response.once('close', () => line.unanswered.shift())
     next(request, response)
   }
 }

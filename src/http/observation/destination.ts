@@ -5,7 +5,10 @@ import sonic from 'sonic-boom'
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
 const BATCH_BYTES = 8192
-/** How many bytes are written at a time. With fewer, lines come faster than they are written. */
+/**
+ * How many bytes are written at a time. There is one write in a turn of the event loop, and turns are
+ * long under load. A pipe takes at most 64 KiB of them.
+ */
 const MAX_WRITE_BYTES = 1024 * 1024
 /** How long a line may wait for further lines, in milliseconds. */
 const MAX_DELAY = 100
@@ -27,7 +30,7 @@ export function openDestination(fd: number) {
     minLength: BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
     maxWrite: MAX_WRITE_BYTES,
-    // As texts, all waiting lines would be measured again at each line.
+    // As text, up to MAX_WRITE_BYTES would be measured again at each line, which blocks the event loop.
     contentMode: 'buffer',
     periodicFlush: MAX_DELAY,
   })
