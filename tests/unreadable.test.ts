@@ -106,23 +106,26 @@ describe('bytes that are not a valid HTTP request', () => {
     ['CONNECT', `CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`],
     ['CONNECT behind a request', `${GET}\r\nCONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`],
     ['bytes behind a request', `${GET}\r\n${GARBAGE}`],
-  ])('are followed by others until the client ends the connection: %s', async (_, bytes) => {
-    // Without the timer, only the client's end closes the connection.
-    vi.useFakeTimers({ toFake: ['setTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const opened = once(app.server, 'connection')
-    const client = open(bytes)
-    let received = ''
-    client.on('data', (answer) => {
-      received += answer
-    })
-    const [connection] = (await opened) as [Socket]
-    await expect.poll(() => received).toContain('HTTP/1.1 400 ')
-    client.write('more')
-    await sleep(50)
-    client.end()
-    await once(connection, 'close', { signal: AbortSignal.timeout(5000) })
-  })
+  ])(
+    'are refused on a connection that closes as soon as the client ends it: %s',
+    async (_, bytes) => {
+      // Without the timer, only the client's end closes the connection.
+      vi.useFakeTimers({ toFake: ['setTimeout'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const opened = once(app.server, 'connection')
+      const client = open(bytes)
+      let received = ''
+      client.on('data', (answer) => {
+        received += answer
+      })
+      const [connection] = (await opened) as [Socket]
+      await expect.poll(() => received).toContain('HTTP/1.1 400 ')
+      client.write('more')
+      await sleep(50)
+      client.end()
+      await once(connection, 'close', { signal: AbortSignal.timeout(5000) })
+    },
+  )
 
   it('are not those of HTTP/1.0 without a host', async () => {
     expect(await send('GET /health/live HTTP/1.0\r\n\r\n')).toMatchObject([{ status: 200 }])

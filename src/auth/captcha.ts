@@ -15,8 +15,8 @@ const MAX_ANSWER_BYTES = 64 * 1024
  * hCaptcha and Turnstile share. It sends one request for each token and does not retry.
  *
  * The function returns whether the captcha service accepts `token`. `remoteip` is the IP address of
- * the client. The function throws the Failure `unavailable` if the service cannot be reached or its answer
- * cannot be used, and `busy` if too many tokens are being verified.
+ * the client. The function throws the Failure `unavailable` if the service cannot be reached or its
+ * answer cannot be used, and `busy` if too many tokens are being verified.
  */
 export function captchaVerifier({ CAPTCHA_SECRET, CAPTCHA_VERIFY_URL }: Config) {
   let pending = 0

@@ -67,8 +67,8 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
   }
 
   /**
-   * Uploads the image in a data URI. If it fails or exceeds TIMEOUT, throws the Failure
-   * `upload`, and removes in the background what may have been stored.
+   * Uploads the image in a data URI. If it fails or exceeds TIMEOUT, throws the Failure `upload`,
+   * and removes in the background what may have been stored.
    */
   async function upload(dataUri: string, log: FastifyBaseLogger): Promise<ImagenAlojada> {
     // The name is chosen here and not by the host. So the image can be removed even if the answer
