@@ -685,6 +685,24 @@ describe('GET /api/auditoria', () => {
     expect(first.fecha).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
+  it('ends a page early if its rows are large', async () => {
+    const large = sql.json({ permisos: 'x'.repeat(3 * 1024 * 1024) })
+    for (const idEntidad of [1, 2, 3]) {
+      await sql`
+        insert into auditoria ("strNombreUsuario", accion, entidad, "idEntidad", despues)
+        values ('x', 'update', 'auditoria', ${idEntidad}, ${large})
+      `
+    }
+    const pages: number[][] = []
+    let antes = ''
+    do {
+      const { data, siguiente } = await ask(`entidad=auditoria${antes}`)
+      pages.push(data.map(({ idEntidad }: Row) => idEntidad))
+      antes = siguiente && `&antes=${siguiente}`
+    } while (antes)
+    expect(pages).toEqual([[3, 2], [1]])
+  })
+
   it('filters by who did it, by the record, and by time', async () => {
     const id = await addModulo()
     // The filter counts in milliseconds, so the row above must be older than one.

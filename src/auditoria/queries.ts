@@ -1,12 +1,23 @@
 import { ALWAYS, fragment, type Sql } from '../database/sql.js'
 import type { AuditoriaFiltro, FilaDeAuditoria, OrigenFiltro } from './schemas.js'
 
-/** The number of rows of a page. */
+/** The largest number of rows of a page. */
 const MAX_ROWS = 50
+/**
+ * A page ends with the row with which `antes` and `despues` of its rows have this many bytes. 50 rows
+ * about matrices of 200 modules have less, but a single row about 10,000 modules has 2 MB.
+ */
+const MAX_BYTES = 4 * 1024 * 1024
+
+/** The bytes of `antes` and `despues`. `'{}' ||` decompresses a record and does not change it. */
+const BYTES = fragment`
+  (coalesce(pg_column_size('{}' || antes), 0) + coalesce(pg_column_size('{}' || despues), 0))
+`
 
 /**
- * Finds one page of the audit, newest rows first. `siguiente` is the id of the last row if there
- * are more rows, and null otherwise: the next page has the rows before it.
+ * Finds one page of the audit, newest rows first: MAX_ROWS rows, or fewer if they reach MAX_BYTES.
+ * `siguiente` is the id of the last row if there are more rows, and null otherwise: the next page has
+ * the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
  * statement reads at most one row more than it returns, wherever the page begins. Both ends of the
@@ -25,19 +36,33 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
     antes === undefined
       ? fragment`${to}, 0`
       : fragment`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
-  const rows = await sql<FilaDeAuditoria[]>`
+  const data = await sql<(FilaDeAuditoria & { hasNext: boolean })[]>`
+    with filas as (
+      select *
+      from auditoria
+      where (${keyColumns} fecha) >= (${keyValues} ${from})
+        and (${keyColumns} fecha, id) < (${keyValues} ${end})
+        and fecha < ${to}
+        and ${otherCondition}
+      order by ${keyOrder} fecha desc, id desc
+      limit ${MAX_ROWS + 1}
+    ),
+    medidas as (
+      select
+        *,
+        lead(id) over newest_first is not null as "hasNext",
+        sum(${BYTES}) over newest_first - ${BYTES} as "bytesBefore"
+      from filas
+      window newest_first as (order by fecha desc, id desc)
+    )
     select *
-    from auditoria
-    where (${keyColumns} fecha) >= (${keyValues} ${from})
-      and (${keyColumns} fecha, id) < (${keyValues} ${end})
-      and fecha < ${to}
-      and ${otherCondition}
-    order by ${keyOrder} fecha desc, id desc
-    limit ${MAX_ROWS + 1}
+    from medidas
+    where "bytesBefore" < ${MAX_BYTES}
+    order by fecha desc, id desc
+    limit ${MAX_ROWS}
   `
-  const data = rows.slice(0, MAX_ROWS)
-  const siguiente = rows.length > MAX_ROWS ? (data.at(-1)?.id ?? null) : null
-  return { data, siguiente }
+  const last = data.at(-1)
+  return { data, siguiente: last?.hasNext ? last.id : null }
 }
 
 /**
