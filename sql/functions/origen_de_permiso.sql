@@ -8,8 +8,9 @@
 --   it: a change of its records, of its administrator flag, or of the module's name;
 -- - each row by which the user got a profile that already held the permission.
 --
--- Applies the rows of the user, of the user's profiles and of the modules that have had the name,
--- in the order of their ids. Rows that delete_auditoria has removed are missing.
+-- Applies the rows by which the user got a profile or was deleted, and those of the user's profiles
+-- and of the modules that have had the name, in the order of their ids. Rows that delete_auditoria has
+-- removed are missing.
 create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
 returns setof auditoria
 language plpgsql stable
@@ -41,7 +42,9 @@ begin
   for v_fila in
     select *
     from auditoria
-    where entidad = 'usuario' and "idEntidad" = p_id_usuario
+    where entidad = 'usuario'
+        and "idEntidad" = p_id_usuario
+        and (accion = 'delete' or despues ? 'idPerfil')
       or entidad = 'modulo' and "idEntidad" = any(v_modulos)
       or entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles)
     order by id
@@ -49,11 +52,8 @@ begin
     v_id := v_fila."idEntidad";
     case v_fila.entidad
       when 'usuario' then
-        if v_fila.accion = 'delete' then
-          v_perfil := null;
-        elsif v_fila.despues ? 'idPerfil' then
-          v_perfil := (v_fila.despues ->> 'idPerfil')::integer;
-        end if;
+        -- In a deletion, `despues` is null.
+        v_perfil := (v_fila.despues ->> 'idPerfil')::integer;
       when 'modulo' then
         if v_fila.despues ->> 'strNombreModulo' = p_modulo then
           v_modulo := v_id;
@@ -89,7 +89,7 @@ begin
 
     if v_origen ? v_perfil::text then
       v_filas := v_filas || (v_origen ->> v_perfil::text)::bigint;
-      if v_fila.entidad = 'usuario' and v_fila.despues ? 'idPerfil' then
+      if v_fila.entidad = 'usuario' then
         v_filas := v_filas || v_fila.id;
       end if;
     end if;
