@@ -112,19 +112,25 @@ export const EntradaDeMatriz = Named('EntradaDeMatriz', 'Los permisos del perfil
 })
 export type EntradaDeMatriz = Static<typeof EntradaDeMatriz>
 
-/** Returns the decoded entry. Throws the Failure of its first invalid field. */
-const readEntrada = (entry: unknown) => readObject(EntradaDeMatriz, entry) as EntradaDeMatriz
-
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
 /** How many entries a matrix may have. With all five flags they fill about MATRIZ_BODY_LIMIT. */
 export const MAX_ENTRADAS = 10_000
 
+/**
+ * Returns the decoded entries. Throws the Failure of the first invalid field. Returns at most one
+ * entry more than MAX_ENTRADAS, and the handler refuses that many.
+ */
+const readEntradas = (entries: unknown) =>
+  (entries as unknown[])
+    .slice(0, MAX_ENTRADAS + 1)
+    .map((entry) => readObject(EntradaDeMatriz, entry) as EntradaDeMatriz)
+
 export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
   idPerfil: Id('Id del perfil cuyos permisos se sustituyen', 'ID de perfil requerido'),
   permisos: Omissible(
     field([required, mustBeList], {
-      decode: (entries) => (entries as unknown[]).map(readEntrada),
+      decode: readEntradas,
       items: EntradaDeMatriz,
       // For the document only. The handler checks it.
       maxItems: MAX_ENTRADAS,
