@@ -275,6 +275,28 @@ describe('a client that disconnects', async () => {
     )
   })
 
+  it('before its write is handled has no write carried out, and no error logged', async () => {
+    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    const modulos = await sql<{ id: number }[]>`
+      insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 20) n returning id
+    `
+    for (const { id } of modulos) {
+      const client = connect(Number(port), '127.0.0.1')
+      await once(client, 'connect')
+      client.write(
+        `DELETE /api/modulo/${id} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n\r\n`,
+      )
+      client.resetAndDestroy()
+    }
+    // A connection that is already reset has no address, so its line has no `ip`.
+    const linesOfReset = () => readLines().filter(({ msg, ip }) => msg === 'request' && !ip)
+    await expect.poll(() => linesOfReset().length).toBeGreaterThan(0)
+    for (const line of linesOfReset()) expect(line).toMatchObject({ status: 400 })
+    expect(readLines().filter(({ level }) => level >= 50)).toEqual([])
+    expect(await sql`select * from auditoria where accion = 'delete' and ip is null`).toEqual([])
+    await sql.end()
+  })
+
   it('before its session is found leaves a line with its address', async () => {
     const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
     await sql.begin(async (tx) => {

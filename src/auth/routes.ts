@@ -147,9 +147,6 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   function limitAttempts(options?: CreateRateLimitOptions): onRequestAsyncHookHandler {
     const count = app.createRateLimit(options)
     return async (request, reply) => {
-      // If the client has reset its connection, its address is unknown, and it does not wait for an
-      // answer.
-      if (!request.ip) throw new Failure('unreadable')
       const attempts = await count(request)
       // `isAllowed` is always false, because no address is exempt. Only TypeScript needs its check.
       if (attempts.isAllowed || !attempts.isExceeded) return

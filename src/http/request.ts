@@ -4,7 +4,10 @@ import type { Failure } from './answers/failures.js'
 declare module 'fastify' {
   /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
-    /** The client's address. Fastify's `ip` is undefined once the client has disconnected. */
+    /**
+     * The client's address. Fastify's `ip` is undefined once the client has disconnected. If it has
+     * disconnected before its request is handled, answers/unreadable.ts refuses the request.
+     */
     clientIp: string
     /** The id of the user who has sent the request. Undefined until the session is found. */
     userId?: number

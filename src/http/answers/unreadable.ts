@@ -69,8 +69,9 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
 /**
  * Refuses with a Failure what Node or Fastify would answer with a body of another shape. `unreadable`
  * is for a path that cannot be decoded and for HTTP/1.1 without `Host`, and `notFound` for an unknown
- * path, before the body is read. Refuses the method CONNECT with refuseConnection. Handles requests
- * with an unknown `Expect` header as if they had none.
+ * path, before the body is read. `unreadable` is also for a client that has reset its connection: its
+ * address is unknown, and it does not wait for an answer. Refuses the method CONNECT with
+ * refuseConnection. Handles requests with an unknown `Expect` header as if they had none.
  */
 export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
@@ -82,9 +83,9 @@ export function refuseOddRequests(app: FastifyInstance) {
     connection.on('error', () => connection.destroy())
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
-  app.addHook('onRequest', ({ raw, is404 }, _reply, done) => {
+  app.addHook('onRequest', ({ raw, is404, clientIp }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
-    if (lacksHost || raw.url === UNREADABLE_PATH) throw new Failure('unreadable')
+    if (lacksHost || raw.url === UNREADABLE_PATH || !clientIp) throw new Failure('unreadable')
     if (is404) throw new Failure('notFound')
     done()
   })
