@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { NOT_FOUND, UNAUTHENTICATED } from './answers.js'
 import { ADMIN, API_HEADERS, testApp } from './app.js'
@@ -78,6 +80,20 @@ describe('headers', () => {
     const log = behind.readLog().slice(before)
     const ips = log.match(/(?<="ip":")[^"]+(?=.*"msg":"request")/g)
     expect(ips).toEqual(addresses)
+  })
+
+  it('uses the forwarded address also after thousands of other headers', async () => {
+    const { app, readLines } = await testApp({
+      DATABASE_URL: config.DATABASE_URL.url,
+      TRUST_PROXY: 'loopback',
+    })
+    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+    const client = connect(Number(port), '127.0.0.1')
+    client.write(
+      `GET /unknown HTTP/1.0\r\n${'a:b\r\n'.repeat(3000)}X-Forwarded-For: 192.0.2.7\r\n\r\n`,
+    )
+    expect(await text(client)).toMatch(/^HTTP\/1.1 404/)
+    expect(readLines().at(-1)).toMatchObject({ path: '/unknown', ip: '192.0.2.7' })
   })
 
   it('allows CORS with credentials for listed origins only', async () => {
