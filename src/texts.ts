@@ -22,7 +22,7 @@ export const isVisible = (text: string) => !INVISIBLE.test(text)
 export const isAtMost = (max: number, text: string) => new RegExp(`^.{0,${max}}$`, 'su').test(text)
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
-const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}]+`
+const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}\p{Default_Ignorable_Code_Point}]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
