@@ -28,7 +28,7 @@ const BYTES = fragment`
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
-  const { keyColumns, keyValues, keyOrder, otherCondition } = indexKeyFor(filtro)
+  const { index, values, otherCondition } = indexFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
   // Ids begin with 1, so (to, 0) excludes every row of the moment `to`.
@@ -40,11 +40,11 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
     with filas as (
       select *
       from auditoria
-      where (${keyColumns} fecha) >= (${keyValues} ${from})
-        and (${keyColumns} fecha, id) < (${keyValues} ${end})
+      where (${index.columns} fecha) >= (${values} ${from})
+        and (${index.columns} fecha, id) < (${values} ${end})
         and fecha < ${to}
         and ${otherCondition}
-      order by ${keyOrder} fecha desc, id desc
+      order by ${index.order} fecha desc, id desc
       limit ${MAX_ROWS + 1}
     ),
     medidas as (
@@ -66,45 +66,45 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
 }
 
 /**
- * Returns the columns before `fecha` in the index for the filter, their values, their order, and
- * the condition that the index does not serve. `fecha` follows the first three, so they end with a
- * comma. With `entidad=perfil`, `id=7` and `antes=900`, for example, the statement is
+ * The columns before `fecha` in an index of the audit, and the same for `order by`. `fecha` follows
+ * them, so they end with a comma.
+ */
+const BY_FECHA = { columns: fragment``, order: fragment`` }
+const BY_USUARIO = { columns: fragment`"idUsuario",`, order: fragment`"idUsuario" desc,` }
+const BY_ENTIDAD = { columns: fragment`entidad,`, order: fragment`entidad desc,` }
+const BY_REGISTRO = {
+  columns: fragment`entidad, "idEntidad",`,
+  order: fragment`entidad desc, "idEntidad" desc,`,
+}
+const NO_VALUES = fragment``
+
+/**
+ * Returns the index for the filter, the values of its columns, and the condition that it does not
+ * serve. With `entidad=perfil`, `id=7` and `antes=900`, for example, the statement is
  *
  *     where (entidad, "idEntidad", fecha) >= ('perfil', 7, …)
  *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
  *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
  */
-function indexKeyFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
+function indexFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined && id !== undefined) {
     return {
-      keyColumns: fragment`entidad, "idEntidad",`,
-      keyValues: fragment`${entidad}, ${id}::integer,`,
-      keyOrder: fragment`entidad desc, "idEntidad" desc,`,
+      index: BY_REGISTRO,
+      values: fragment`${entidad}, ${id}::integer,`,
       otherCondition: idUsuario === undefined ? ALWAYS : fragment`"idUsuario" = ${idUsuario}`,
     }
   }
   if (idUsuario !== undefined) {
     return {
-      keyColumns: fragment`"idUsuario",`,
-      keyValues: fragment`${idUsuario}::integer,`,
-      keyOrder: fragment`"idUsuario" desc,`,
+      index: BY_USUARIO,
+      values: fragment`${idUsuario}::integer,`,
       otherCondition: entidad === undefined ? ALWAYS : fragment`entidad = ${entidad}`,
     }
   }
   if (entidad !== undefined) {
-    return {
-      keyColumns: fragment`entidad,`,
-      keyValues: fragment`${entidad},`,
-      keyOrder: fragment`entidad desc,`,
-      otherCondition: ALWAYS,
-    }
+    return { index: BY_ENTIDAD, values: fragment`${entidad},`, otherCondition: ALWAYS }
   }
-  return {
-    keyColumns: fragment``,
-    keyValues: fragment``,
-    keyOrder: fragment``,
-    otherCondition: ALWAYS,
-  }
+  return { index: BY_FECHA, values: NO_VALUES, otherCondition: ALWAYS }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */
