@@ -22,12 +22,12 @@ export const isVisible = (text: string) => !INVISIBLE.test(text)
 export const isAtMost = (max: number, text: string) => new RegExp(`^.{0,${max}}$`, 'su').test(text)
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.
-const ATOM = String.raw`[^\s@"(),:;<>[\]\\.\p{Cc}\p{Default_Ignorable_Code_Point}]+`
+const ATOM = String.raw`[^\s@"(),:;<>[\]\\.]+`
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?`
 const EMAIL = new RegExp(`^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${LABEL}$`, 'u')
 
 /**
  * Returns whether `text` is an email address: a local part, `@`, and a domain of at least two
- * labels.
+ * labels, without control or invisible characters.
  */
-export const isEmail = (text: string) => EMAIL.test(text)
+export const isEmail = (text: string) => isVisible(text) && EMAIL.test(text)

@@ -36,7 +36,7 @@ const NO_EMAILS = [
   ...['ana', '@x.es', 'a@', 'a@x', 'a@.es', 'a@x.', 'a@-x.es', 'a@x-.es', 'a@x_y.es', 'a@@x.es'],
   ...['a b@x.es', 'a..b@x.es', '.a@x.es', 'a.@x.es', 'a@x.es.', 'a@x.es\n', ' a@x.es', 'a@x.es b'],
   ...['a"@x.es', 'a(@x.es', 'a,@x.es', 'a:@x.es', 'a;@x.es', 'a<@x.es', 'a[@x.es', 'a\\@x.es'],
-  ...['a\u0007@x.es', 'a\u200b@x.es', 'ana@ejemplo.com,eva@ejemplo.com'],
+  ...['a\u0007@x.es', 'a\u200b@x.es', 'a@x\u3164.es', 'ana@ejemplo.com,eva@ejemplo.com'],
 ]
 
 /**
