@@ -698,7 +698,7 @@ describe('GET /api/auditoria', () => {
     do {
       const { data, siguiente } = await ask(`entidad=auditoria${antes}`)
       pages.push(data.map(({ idEntidad }: Row) => idEntidad))
-      antes = siguiente && `&antes=${siguiente}`
+      antes = siguiente ? `&antes=${siguiente}` : ''
     } while (antes)
     expect(pages).toEqual([[3, 2], [1]])
   })

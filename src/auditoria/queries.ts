@@ -4,23 +4,27 @@ import type { AuditoriaFiltro, FilaDeAuditoria, OrigenFiltro } from './schemas.j
 /** The largest number of rows of a page. */
 const MAX_ROWS = 50
 /**
- * A page ends with the row with which `antes` and `despues` of its rows have this many bytes. 50 rows
- * about matrices of 200 modules have less, but a single row about 10,000 modules has 2 MB.
+ * A page ends with the row with which the records of its rows reach this many bytes, as PostgreSQL
+ * keeps them in memory. 50 rows about matrices of 100 modules have fewer. A row in which 10,000 modules
+ * change has 4 MB.
  */
-const MAX_BYTES = 4 * 1024 * 1024
+const PAGE_BYTES = 4 * 1024 * 1024
 
-/** The bytes of `antes` and `despues`. `'{}' ||` decompresses a record and does not change it. */
+/**
+ * The bytes of a row's records. pg_column_size alone gives their compressed size. `'{}' ||` makes
+ * PostgreSQL decompress a record, and does not change it.
+ */
 const BYTES = fragment`
-  (coalesce(pg_column_size('{}' || antes), 0) + coalesce(pg_column_size('{}' || despues), 0))
+  coalesce(pg_column_size('{}' || antes), 0) + coalesce(pg_column_size('{}' || despues), 0)
 `
 
 /**
- * Finds one page of the audit, newest rows first: MAX_ROWS rows, or fewer if they reach MAX_BYTES.
+ * Finds one page of the audit, newest rows first: MAX_ROWS rows, or fewer if they reach PAGE_BYTES.
  * `siguiente` is the id of the last row if there are more rows, and null otherwise: the next page has
  * the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
- * statement reads at most one row more than it returns, wherever the page begins. Both ends of the
+ * statement reads at most MAX_ROWS + 1 rows, wherever the page begins. Both ends of the
  * page compare the filter's columns together with the time, like
  * `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter were a condition of its own, PostgreSQL
  * could read the rows of all users in the order of their time instead. `idUsuario` together with
@@ -51,24 +55,26 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
       select
         *,
         lead(id) over newest_first is not null as "hasNext",
-        sum(${BYTES}) over newest_first - ${BYTES} as "bytesBefore"
+        coalesce(
+          sum(${BYTES}) over (newest_first rows between unbounded preceding and 1 preceding),
+          0
+        ) as "bytesBefore"
       from filas
       window newest_first as (order by fecha desc, id desc)
     )
     select *
     from medidas
-    where "bytesBefore" < ${MAX_BYTES}
+    where "bytesBefore" < ${PAGE_BYTES}
     order by fecha desc, id desc
     limit ${MAX_ROWS}
   `
+  // The schema of the answer leaves out the two columns that `medidas` adds.
   const last = data.at(-1)
   return { data, siguiente: last?.hasNext ? last.id : null }
 }
 
-/**
- * The columns before `fecha` in an index of the audit, and the same for `order by`. `fecha` follows
- * them, so they end with a comma.
- */
+// For each index of the audit, its columns before `fecha`, as a list and as a part of `order by`. Both
+// end with a comma, because `fecha` follows.
 const BY_FECHA = { columns: fragment``, order: fragment`` }
 const BY_USUARIO = { columns: fragment`"idUsuario",`, order: fragment`"idUsuario" desc,` }
 const BY_ENTIDAD = { columns: fragment`entidad,`, order: fragment`entidad desc,` }
