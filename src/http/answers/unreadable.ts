@@ -61,7 +61,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  // Otherwise the client's end would be noticed only after LINGER, if the client still sends something.
+  // The connection may be paused, or have no parser after CONNECT. The client's end would then be
+  // noticed only after LINGER.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
@@ -69,9 +70,10 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
 /**
  * Refuses with a Failure what Node or Fastify would answer with a body of another shape. `unreadable`
  * is for a path that cannot be decoded and for HTTP/1.1 without `Host`, and `notFound` for an unknown
- * path, before the body is read. `unreadable` is also for a client that has reset its connection: its
- * address is unknown, and it does not wait for an answer. Refuses the method CONNECT with
- * refuseConnection. Handles requests with an unknown `Expect` header as if they had none.
+ * path, before the body is read. `unreadable` is also for a request without a known address, whose
+ * client has reset the connection, and for one that arrives completely only after refuseConnection has
+ * answered it. Refuses the method CONNECT with refuseConnection. Handles requests with an unknown
+ * `Expect` header as if they had none.
  */
 export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
@@ -87,6 +89,11 @@ export function refuseOddRequests(app: FastifyInstance) {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
     if (lacksHost || raw.url === UNREADABLE_PATH || !clientIp) throw new Failure('unreadable')
     if (is404) throw new Failure('notFound')
+    done()
+  })
+  app.addHook('preHandler', ({ socket }, _reply, done) => {
+    // No answer can be sent any more, and the client may already have sent the request again.
+    if (socket.writableEnded) throw new Failure('unreadable')
     done()
   })
 }
