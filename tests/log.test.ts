@@ -275,7 +275,7 @@ describe('a client that disconnects', async () => {
     )
   })
 
-  it('before its write is handled has no write carried out, and no error logged', async () => {
+  it('before its first request is handled has no write carried out, and no error logged', async () => {
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
     const modulos = await sql<{ id: number }[]>`
       insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 20) n returning id

@@ -8,9 +8,9 @@
 --   it: a change of its records, of its administrator flag, or of the module's name;
 -- - each row by which the user got a profile that already held the permission.
 --
--- Applies the rows by which the user got a profile or was deleted, and those of the user's profiles
--- and of the modules that have had the name, in the order of their ids. Rows that delete_auditoria has
--- removed are missing.
+-- Reads the rows of the audit by ascending id: of the user, those by which the user got a profile or
+-- was deleted; of the user's profiles and of the modules that have had the name, all. Rows that
+-- delete_auditoria has removed are missing.
 create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
 returns setof auditoria
 language plpgsql stable
@@ -89,6 +89,7 @@ begin
 
     if v_origen ? v_perfil::text then
       v_filas := v_filas || (v_origen ->> v_perfil::text)::bigint;
+      -- A row of the user gives the profile no permission, so the profile had it before.
       if v_fila.entidad = 'usuario' then
         v_filas := v_filas || v_fila.id;
       end if;

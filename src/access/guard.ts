@@ -78,8 +78,8 @@ export function guardRoutes(
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // If the path has the id in the token, the first look-up leaves out the permission, which takes
-    // less time. A second one follows if that finds no session, or if the user has got another profile
-    // since the token was issued.
+    // less time. A second one follows if the first finds no session, or another profile than that in
+    // the token.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

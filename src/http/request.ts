@@ -5,8 +5,8 @@ declare module 'fastify' {
   /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
     /**
-     * The client's address. Fastify's `ip` is undefined once the client has disconnected. If it has
-     * disconnected before its request is handled, answers/unreadable.ts refuses the request.
+     * The client's address. Fastify's `ip` may become undefined when the client disconnects. If it is
+     * undefined from the beginning, answers/unreadable.ts refuses the request.
      */
     clientIp: string
     /** The id of the user who has sent the request. Undefined until the session is found. */

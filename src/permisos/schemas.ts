@@ -118,8 +118,8 @@ export const MATRIZ_BODY_LIMIT = 1024 * 1024
 export const MAX_ENTRADAS = 10_000
 
 /**
- * Returns the decoded entries. Throws the Failure of the first invalid field. Returns at most one
- * entry more than MAX_ENTRADAS, and the handler refuses that many.
+ * Returns the decoded entries, at most MAX_ENTRADAS + 1: the handler refuses a longer matrix, so the
+ * rest need not be read. Throws the Failure of the first invalid field.
  */
 const readEntradas = (entries: unknown) =>
   (entries as unknown[])

@@ -5,8 +5,8 @@ const MAX_UNANSWERED = 16
 
 /**
  * Takes the place of the function that Node calls for the head of each request, and drops the request.
- * While `upgrade` is true, as with the header `Upgrade`, Node would hand over the connection, and Node
- * 24 would then not abort the requests in flight. The result 0 makes the parser go on as usual.
+ * If a request with the header `Upgrade` kept its `upgrade`, Node would hand over the connection, and
+ * Node 24 would then not abort the requests in flight. The result 0 makes the parser go on as usual.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
@@ -27,8 +27,8 @@ export function limitPipelining(next: RequestListener): RequestListener {
       line.bytesRead = connection.bytesRead
       line.readTogether = 0
     }
-    // A request may be answered before Node passes on the next one that it has read together with it.
-    // When Node read them, all of them waited for their answers.
+    // When Node read these requests, all of them waited for their answers, even if some have been
+    // answered since.
     line.readTogether += 1
     line.unanswered.push(response)
     if (Math.max(line.readTogether, line.unanswered.length) > MAX_UNANSWERED) {

@@ -6,8 +6,8 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written at once if they have this many bytes together. */
 const BATCH_BYTES = 8192
 /**
- * How many bytes are written at a time. There is one write in a turn of the event loop, and turns are
- * long under load. A pipe takes at most 64 KiB of them.
+ * How many bytes are written at a time. Each turn of the event loop writes once, and turns are long
+ * under load. A file takes all of these bytes, a pipe at most 64 KiB.
  */
 const MAX_WRITE_BYTES = 1024 * 1024
 /** How long a line may wait for further lines, in milliseconds. */
@@ -30,7 +30,7 @@ export function openDestination(fd: number) {
     minLength: BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
     maxWrite: MAX_WRITE_BYTES,
-    // As text, up to MAX_WRITE_BYTES would be measured again at each line, which blocks the event loop.
+    // The library would measure text that waits, up to MAX_WRITE_BYTES, again at each line.
     contentMode: 'buffer',
     periodicFlush: MAX_DELAY,
   })
