@@ -206,48 +206,37 @@ describe('a client that does not finish its request', () => {
     await expect.poll(countConnections, { timeout: 10_000 }).toBe(0)
   })
 
-  const addModulo = (name: string) => {
-    const body = JSON.stringify({ strNombreModulo: name })
-    const head =
-      `POST /api/modulo HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n` +
-      `Cookie: auth_token=${adminToken}\r\nContent-Length: ${body.length}\r\n\r\n`
-    return { head, body }
-  }
+  const body = '{"strNombreModulo":"TARDE"}'
+  const write =
+    `POST /api/modulo HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n` +
+    `Content-Length: ${body.length}\r\nCookie: auth_token=${adminToken}\r\n\r\n${body}`
 
   it.each([
-    ['head', 0, 30],
-    ['body', 0, 9999],
-    ['head, behind another request,', 500, 30],
-  ])('has no write carried out whose %s comes after the 408', async (_, busy, sent) => {
+    ['head', '', write.indexOf('Cookie')],
+    ['body', '', write.length - 1],
+    ['head, behind another request,', LIST, write.indexOf('Cookie')],
+  ])('has no write carried out whose %s comes after the 408', async (_, earlier, cut) => {
     const { app, call, readLines } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
     const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
     app.server.headersTimeout = 500
     app.server.requestTimeout = 500
-    const name = `TARDE ${sent} ${busy}`
-    const { head, body } = addModulo(name)
-    const bytes = head + body
-    const cut = Math.min(sent, bytes.length - 1)
-
     const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-    const answered = sql.begin(async (tx) => {
-      if (busy === 0) return
+
+    await sql.begin(async (tx) => {
+      // The earlier request waits until the write is late.
       await tx`lock table modulo`
+      const client = open(earlier + write.slice(0, cut), port)
+      client.on('data', (answer) => {
+        if (String(answer).includes(' 408 ')) client.write(write.slice(cut))
+      })
+      onTestFinished(() => void client.destroy())
       await sleep(1500)
-    })
-    if (busy > 0) await sleep(100)
-    const client = open((busy > 0 ? LIST : '') + bytes.slice(0, cut), port)
-    let received = ''
-    client.on('data', (chunk) => {
-      received += chunk
-      if (received.includes(' 408 ')) client.write(bytes.slice(cut))
     })
     const ownLines = () => readLines().filter(({ path }) => path === '/api/modulo')
     await expect.poll(ownLines, { timeout: 5000 }).toMatchObject([{ status: 400 }])
-    client.destroy()
-    await answered
-    await sql.end()
     const { data } = (await call('GET', '/api/modulo/list')).body
-    expect(data).not.toContainEqual(expect.objectContaining({ strNombreModulo: name }))
+    expect(data).not.toContainEqual(expect.objectContaining({ strNombreModulo: 'TARDE' }))
+    await sql.end()
   })
 
   it('leaves no log line when it resets the connection', async () => {

@@ -24,11 +24,11 @@ const BYTES = fragment`
  * the rows before it.
  *
  * Each filter has an index in which the rows of the page are adjacent. So with one filter the
- * statement reads at most MAX_ROWS + 1 rows, wherever the page begins. Both ends of the
- * page compare the filter's columns together with the time, like
- * `("idUsuario", fecha, id) < (7, now(), 0)`. If the filter were a condition of its own, PostgreSQL
- * could read the rows of all users in the order of their time instead. `idUsuario` together with
- * `entidad` uses one index, and the other condition is checked row by row.
+ * statement reads at most MAX_ROWS + 1 rows, wherever the page begins. Both ends of the page compare
+ * the filter's columns together with the time, like `("idUsuario", fecha, id) < (7, now(), 0)`. If the
+ * filter were a condition of its own, PostgreSQL could read the rows of all users in the order of
+ * their time instead. `idUsuario` together with `entidad` uses one index, and the other condition is
+ * checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
