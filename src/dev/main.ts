@@ -97,6 +97,7 @@ async function startAll() {
   console.log(`
 Llavero           ${address}
 documentation     ${address}/docs
+database          ${database.url}
 administrator     ${ADMIN.nombre} / ${ADMIN.password}
 sample users      supervisora, consulta / ${SAMPLE_PASSWORD}
 captcha token     any text (rechazar is refused)

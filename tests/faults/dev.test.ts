@@ -117,6 +117,10 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(body.data).toHaveLength(16)
     const [, docs = ''] = /documentation +(\S+)/.exec(output) ?? []
     expect((await fetch(docs)).status).toBe(200)
+    const [, database = ''] = /^database +(\S+)/m.exec(output) ?? []
+    const sql = postgres(database)
+    expect(await sql`select from perfil`).toHaveLength(3)
+    await sql.end()
     const { Login } = (await call('GET', '/docs/json')).body.components.schemas
     const example = Object.entries<any>(Login.properties).map(([name, { examples }]) => [
       name,
