@@ -258,3 +258,43 @@ it('the rows of the audit, in their order, give the four tables after each write
     expect(replay(filas.slice(0, length))).toEqual(tables)
   }
 })
+
+it('origen_de_permiso gives the same rows after a removal, but for those that were removed', async () => {
+  const users = [2, 3]
+  const names = ['UNO', 'DOS', 'TRES']
+  const perfiles = await sql`
+    insert into perfil ("strNombrePerfil") values ('A'), ('B'), ('C') returning id
+  `
+  const modulos = await sql`
+    insert into modulo ("strNombreModulo") values ('UNO'), ('DOS') returning id
+  `
+  const perfil = () => pick(perfiles)?.id
+  const modulo = () => pick(modulos)?.id
+  const writes = [
+    () => sql`update usuario set "idPerfil" = ${perfil()} where id = ${pick(users)}`,
+    () => sql`update perfil set "bitAdministrador" = ${random(4) === 0} where id = ${perfil()}`,
+    () => sql`
+      update modulo set "strNombreModulo" = nombre
+      from (select ${pick(names)} as nombre) as nuevo
+      where id = ${modulo()} and nombre not in (select "strNombreModulo" from modulo)
+    `,
+    () => sql`
+      insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+      values (${perfil()}, ${modulo()}, ${random(2) === 1})
+      on conflict ("idPerfil", "idModulo") do update set "bitEditar" = excluded."bitEditar"
+    `,
+  ]
+  for (let index = 0; index < WRITES; index += 1) await pick(writes)()
+
+  const ask = () => sql<{ origen: number[] }[]>`
+    select array(select id::float8 from origen_de_permiso(id, nombre, 'bitEditar')) as origen
+    from unnest(${users}::integer[]) as id
+    cross join unnest(${names}::text[]) as nombre
+  `
+  const before = await ask()
+  const rows = before.flatMap(({ origen }) => origen).sort((a, b) => a - b)
+  const [middle = NaN] = rows.slice(rows.length / 2)
+  await sql`select delete_auditoria(fecha) from auditoria where id = ${middle}`
+  const left = before.map(({ origen }) => ({ origen: origen.filter((id) => id >= middle) }))
+  expect(await ask()).toEqual(left)
+})

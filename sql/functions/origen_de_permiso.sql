@@ -8,9 +8,11 @@
 --   it: a change of its records, of its administrator flag, or of the module's name;
 -- - each row by which the user got a profile that already held the permission.
 --
--- Reads the rows of the audit by ascending id: of the user, those by which the user got a profile or
--- was deleted; of the user's profiles and of the modules that have had the name, all. Rows that
--- delete_auditoria has removed are missing.
+-- Begins with the tables as they are now, and undoes the rows of the audit from the newest to the
+-- oldest. So the answer lacks only the rows that delete_auditoria has removed. It undoes:
+-- - the rows about the user that change the profile;
+-- - all rows about a profile that the user has had;
+-- - all rows about a module that has had the name.
 create or replace function origen_de_permiso(p_id_usuario integer, p_modulo text, p_accion text)
 returns setof auditoria
 language plpgsql stable
@@ -20,50 +22,89 @@ declare
   v_perfiles integer[];
   v_modulos integer[];
   v_fila auditoria;
-  -- The profile that the user has, and the module that has the name, after the rows so far.
+  -- What the rows that are not undone yet lead to: the profile of the user, the module with the name,
+  -- and the profiles that are administrators'.
   v_perfil integer;
   v_modulo integer;
-  -- The ids of the administrators' profiles.
-  v_administradores integer[] := '{}';
-  -- The records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
-  v_con_permiso text[] := '{}';
-  -- By the id of each profile that holds the permission: the id of the row by which it got it.
-  v_origen jsonb := '{}';
+  v_administradores integer[];
+  -- Also: the records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
+  v_con_permiso text[];
+  -- Also: the profiles that hold the permission.
+  v_titulares integer[] := '{}';
+  -- The profiles for which the row by which they got the permission is still to be found.
+  v_buscados integer[] := '{}';
   v_id integer;
   v_filas bigint[] := '{}';
 begin
-  select array_agg(distinct (despues ->> 'idPerfil')::integer) into v_perfiles
-  from auditoria
-  where entidad = 'usuario' and "idEntidad" = p_id_usuario and despues ? 'idPerfil';
-  select array_agg(distinct "idEntidad") into v_modulos
-  from auditoria
-  where entidad = 'modulo' and despues ->> 'strNombreModulo' = p_modulo;
+  select "idPerfil" into v_perfil from usuario where id = p_id_usuario;
+  v_perfiles := array(
+    select v_perfil
+    union
+    select (unnest(array[antes, despues]) ->> 'idPerfil')::integer
+    from auditoria
+    where entidad = 'usuario'
+      and "idEntidad" = p_id_usuario
+      and (antes ? 'idPerfil' or despues ? 'idPerfil')
+  );
+  select id into v_modulo from modulo where "strNombreModulo" = p_modulo;
+  v_modulos := array(
+    select v_modulo
+    union
+    select "idEntidad"
+    from auditoria
+    where entidad = 'modulo'
+      and p_modulo in (antes ->> 'strNombreModulo', despues ->> 'strNombreModulo')
+  );
+  v_administradores := array(
+    select id from perfil where id = any(v_perfiles) and "bitAdministrador"
+  );
+  v_con_permiso := array(
+    select "idPerfil" || '.' || "idModulo"
+    from permisos_perfil
+    where "idPerfil" = any(v_perfiles)
+      and "idModulo" = any(v_modulos)
+      and has_flag(permisos_perfil, p_accion)
+  );
 
   for v_fila in
+    -- The first row is empty, because nothing is undone yet when it is handled.
+    select (null::auditoria).*
+    union all
     select *
     from auditoria
     where entidad = 'usuario'
         and "idEntidad" = p_id_usuario
-        and (accion = 'delete' or despues ? 'idPerfil')
+        and (antes ? 'idPerfil' or despues ? 'idPerfil')
       or entidad = 'modulo' and "idEntidad" = any(v_modulos)
       or entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles)
-    order by id
+    order by id desc nulls first
   loop
+    if v_perfil = any(v_titulares) then
+      if v_perfil <> all(v_buscados) then
+        v_buscados := v_buscados || v_perfil;
+      end if;
+      -- A row of the user gives the profile no permission, so the profile had it before.
+      if v_fila.entidad = 'usuario' then
+        v_filas := v_filas || v_fila.id;
+      end if;
+    end if;
+
+    -- Undo the row.
     v_id := v_fila."idEntidad";
     case v_fila.entidad
       when 'usuario' then
-        -- In a deletion, `despues` is null.
-        v_perfil := (v_fila.despues ->> 'idPerfil')::integer;
+        -- In an insertion, `antes` is null.
+        v_perfil := (v_fila.antes ->> 'idPerfil')::integer;
       when 'modulo' then
-        if v_fila.despues ->> 'strNombreModulo' = p_modulo then
+        if v_fila.antes ->> 'strNombreModulo' = p_modulo then
           v_modulo := v_id;
-        elsif v_fila.antes ->> 'strNombreModulo' = p_modulo then
+        elsif v_fila.despues ->> 'strNombreModulo' = p_modulo then
           v_modulo := null;
         end if;
       when 'perfil' then
-        if (v_fila.despues ->> 'bitAdministrador')::boolean then
+        if (v_fila.antes ->> 'bitAdministrador')::boolean then
           v_administradores := v_administradores || v_id;
-        elsif (v_fila.antes ->> 'bitAdministrador')::boolean then
+        elsif (v_fila.despues ->> 'bitAdministrador')::boolean then
           v_administradores := array_remove(v_administradores, v_id);
         end if;
       when 'permisos' then
@@ -71,28 +112,26 @@ begin
           select unnest(v_con_permiso)
           except
           select v_id || '.' || (permiso ->> 'idModulo')
-          from jsonb_array_elements(v_fila.antes -> 'permisos') as permiso
+          from jsonb_array_elements(v_fila.despues -> 'permisos') as permiso
           union
           select v_id || '.' || (permiso ->> 'idModulo')
-          from jsonb_array_elements(v_fila.despues -> 'permisos') as permiso
+          from jsonb_array_elements(v_fila.antes -> 'permisos') as permiso
           where (permiso ->> p_accion)::boolean
             and (permiso ->> 'idModulo')::integer = any(v_modulos)
         );
+      else
+        -- The first row.
     end case;
 
-    -- Find the profiles that hold the permission after this row. A profile that did not hold it before
-    -- has got it by this row. Every other one keeps the row by which it got it.
-    select coalesce(jsonb_object_agg(id, coalesce(v_origen -> id::text, to_jsonb(v_fila.id))), '{}')
-    into v_origen
-    from unnest(v_perfiles) as id
-    where id = any(v_administradores) or id || '.' || v_modulo = any(v_con_permiso);
-
-    if v_origen ? v_perfil::text then
-      v_filas := v_filas || (v_origen ->> v_perfil::text)::bigint;
-      -- A row of the user gives the profile no permission, so the profile had it before.
-      if v_fila.entidad = 'usuario' then
-        v_filas := v_filas || v_fila.id;
-      end if;
+    v_titulares := array(
+      select id
+      from unnest(v_perfiles) as id
+      where id = any(v_administradores) or id || '.' || v_modulo = any(v_con_permiso)
+    );
+    -- A profile that does not hold the permission before this row has got it by this row.
+    if not v_buscados <@ v_titulares then
+      v_filas := v_filas || v_fila.id;
+      v_buscados := array(select unnest(v_buscados) intersect select unnest(v_titulares));
     end if;
   end loop;
 
