@@ -14,8 +14,8 @@
 -- 2. LL403 if a new record grants more than the caller's profile holds;
 -- 3. LL412 if `p_if_match` does not contain the version of the profile's records;
 -- 4. a foreign-key violation for an unknown profile, if there are new records;
--- 5. a unique violation for a module that is named twice, and a foreign-key violation for an unknown
---    module.
+-- 5. a foreign-key violation for an unknown module;
+-- 6. a unique violation for a module that is named twice.
 create or replace function replace_permisos(
   p_id_perfil integer,
   p_permisos jsonb,
@@ -48,6 +48,16 @@ begin
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
     return '{"version": null}';
+  end if;
+
+  -- The foreign key would refuse an unknown module, too. But each try would use up an id for each record,
+  -- and leave no row in the audit.
+  if exists (
+    select
+    from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso
+    where not exists (select from modulo where id = permiso."idModulo")
+  ) then
+    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
 
   perform renew_plans(jsonb_array_length(p_permisos));
