@@ -297,24 +297,32 @@ describe('a client that disconnects', async () => {
     await sql.end()
   })
 
-  it('before its session is found leaves a line with its address', async () => {
-    const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
-    await sql.begin(async (tx) => {
-      await tx`lock table usuario`
-      const client = connect(Number(port), '127.0.0.1')
-      client.write(
-        `GET /api/perfil/list HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n\r\n`,
-      )
-      await expect.poll(() => countWaiting(sql)).toBeGreaterThan(0)
-      const server = connections.at(-1)
-      client.destroy()
-      await expect.poll(() => server?.destroyed).toBe(true)
-    })
-    await sql.end()
-    await expect
-      .poll(() => readLines().at(-1))
-      .toMatchObject({ path: '/api/perfil/list', ip: '127.0.0.1', aborted: true })
-  })
+  it.each(['destroy', 'resetAndDestroy'] as const)(
+    'before its session is found, by %s, does not stop the write, and leaves a line with its address',
+    async (disconnect) => {
+      const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
+      const [modulo] = await sql`
+        insert into modulo ("strNombreModulo") values (${disconnect}) returning id
+      `
+      const path = `/api/modulo/${modulo?.id}`
+      await sql.begin(async (tx) => {
+        await tx`lock table usuario`
+        const client = connect(Number(port), '127.0.0.1')
+        client.write(
+          `DELETE ${path} HTTP/1.1\r\nHost: x\r\nCookie: auth_token=${adminToken}\r\n\r\n`,
+        )
+        await expect.poll(() => countWaiting(sql)).toBeGreaterThan(0)
+        const server = connections.at(-1)
+        client[disconnect]()
+        await expect.poll(() => server?.destroyed).toBe(true)
+      })
+      await expect
+        .poll(() => readLines().at(-1))
+        .toMatchObject({ path, status: 200, ip: '127.0.0.1', aborted: true })
+      expect(await sql`select from modulo where id = ${modulo?.id ?? null}`).toEqual([])
+      await sql.end()
+    },
+  )
 
   it('while it sends its body leaves a request line with a 400, and no error line', async () => {
     const before = ownLines().length

@@ -30,6 +30,8 @@ declare module 'node:net' {
       /** How many requests Node has passed on since it read these bytes. */
       readTogether: number
     }
+    /** Whether answers/unreadable.ts has refused the connection. */
+    isRefused?: boolean
     /** Node's parser. Node's types and documents do not have it. */
     parser?: { onIncoming(request: { upgrade: boolean }): number }
   }

@@ -61,6 +61,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
+  connection.isRefused = true
   // The connection may be paused, or have no parser after CONNECT. The client's end would then be
   // noticed only after LINGER.
   connection.resume()
@@ -92,8 +93,8 @@ export function refuseOddRequests(app: FastifyInstance) {
     done()
   })
   app.addHook('preHandler', ({ socket }, _reply, done) => {
-    // No answer can be sent any more, and the client may already have sent the request again.
-    if (socket.writableEnded) throw new Failure('unreadable')
+    // The client has got its answer, and may already have sent the request again.
+    if (socket.isRefused) throw new Failure('unreadable')
     done()
   })
 }
