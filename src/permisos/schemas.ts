@@ -114,7 +114,7 @@ export type EntradaDeMatriz = Static<typeof EntradaDeMatriz>
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
-/** How many entries a matrix may have. With all five flags they fill about MATRIZ_BODY_LIMIT. */
+/** How many entries a matrix may have. MATRIZ_BODY_LIMIT has room for some 9,200 with all five flags. */
 export const MAX_ENTRADAS = 10_000
 
 /**

@@ -97,9 +97,10 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
 const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
 /**
- * Sends the requests that the questions of docs/operating.md are about. Returns the id of carlos.
+ * Sends the requests that the questions of docs/operating.md are about. Returns the ids of carlos and
+ * bruna, who are deleted in the end.
  */
-async function sendAuditedRequests({ call }: Service): Promise<number> {
+async function sendAuditedRequests({ call }: Service) {
   async function login(strNombreUsuario: string, strPwd: string) {
     const body = { strNombreUsuario, strPwd, captchaToken: 'x' }
     const answer = await call('POST', '/api/auth/login', body)
@@ -118,7 +119,7 @@ async function sendAuditedRequests({ call }: Service): Promise<number> {
   })
 
   const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
-  await request(admin, 'POST', 'usuario', usuario('bruna', 1))
+  const { id: idBruna } = await request(admin, 'POST', 'usuario', usuario('bruna', 1))
   const bruna = await login('bruna', 'una clave larga')
   const viejo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Viejo' })
   const nuevo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
@@ -137,7 +138,8 @@ async function sendAuditedRequests({ call }: Service): Promise<number> {
   const refused = await call('DELETE', '/api/modulo/1', undefined, session)
   expect(refused.status).toBe(403)
   await request(bruna, 'DELETE', `usuario/${carlos.id}`)
-  return carlos.id
+  await request(admin, 'DELETE', `usuario/${idBruna}`)
+  return { carlos: carlos.id as number, bruna: idBruna as number }
 }
 
 const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
@@ -148,7 +150,7 @@ const textsWith = (language: string, part: RegExp) =>
 
 it('the statements of docs/operating.md find the answers to its questions in the audit', async () => {
   const { service, DATABASE_URL } = await startSample()
-  const carlos = await sendAuditedRequests(service)
+  const { carlos, bruna } = await sendAuditedRequests(service)
   const sql = postgres(DATABASE_URL, { max: 1 })
   onTestFinished(() => sql.end())
   const [days] = await sql`
@@ -157,7 +159,7 @@ it('the statements of docs/operating.md find the answers to its questions in the
   const statements = textsWith('sql', /from (auditoria|origen_de_permiso)/).map((text) =>
     text
       .replace('(12,', `(${carlos},`)
-      .replace('= 12', `= ${carlos}`)
+      .replace('= 7', `= ${bruna}`)
       .replace('2026-11-01', days?.today)
       .replace('2026-11-22', days?.today)
       .replace('2026-11-23', days?.tomorrow),
@@ -175,7 +177,9 @@ it('the statements of docs/operating.md find the answers to its questions in the
     { strNombreUsuario: 'admin', nombre: 'carlos', antes: 'Viejo', despues: 'Nuevo' },
   ])
   expect(writes).toMatchObject([
-    { ip: '127.0.0.1', accion: 'login', entidad: 'usuario', nombre: 'carlos' },
+    { ip: '127.0.0.1', accion: 'login', entidad: 'usuario', nombre: 'bruna' },
+    { accion: 'insert', entidad: 'permisos', nombre: 'Nuevo' },
+    { accion: 'delete', entidad: 'usuario', idEntidad: carlos, nombre: 'carlos' },
   ])
 })
 
@@ -183,7 +187,7 @@ it.skipIf(!hasJq)(
   `the commands of docs/operating.md find the refused requests in the log${skipNote}`,
   async () => {
     const { service } = await startSample()
-    const carlos = await sendAuditedRequests(service)
+    const { carlos } = await sendAuditedRequests(service)
     const isLast = ({ method, path }: Record<string, unknown>) =>
       method === 'DELETE' && path === `/api/usuario/${carlos}`
     await expect.poll(() => service.lines().some(isLast)).toBe(true)
