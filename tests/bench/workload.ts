@@ -25,7 +25,7 @@ export interface Endpoint {
   /** How many different requests a connection sends before it repeats them; one by default. */
   turns?(seconds: number): number
   /**
-   * Whether the first two rules in README.md can refuse this write. Then it is also measured beside
+   * Whether the first two rules in README.md can refuse this request. Then it is also measured beside
    * a plain way that checks these rules.
    */
   hasRules?: boolean
@@ -58,7 +58,12 @@ export const READS: Endpoint[] = [
   },
   { name: 'modulo/list', path: () => '/api/modulo/list', target: READ },
   { name: 'perfil/list', path: () => '/api/perfil/list', target: READ },
-  { name: 'usuario/:id', path: ({ other }) => `/api/usuario/${other.id}`, target: READ },
+  {
+    name: 'usuario/:id',
+    path: ({ other }) => `/api/usuario/${other.id}`,
+    hasRules: true,
+    target: READ,
+  },
   { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}`, target: READ },
 ]
 

@@ -8,8 +8,8 @@
 // and memory.
 //
 // By default it has no rules against privilege escalation. With RULES=true, a write of permission
-// records or of a user is refused if it breaks one of the first two rules in README.md. The plain
-// way checks them by queries before the write, and without locks.
+// records, or a write or a read of one user, is refused if it breaks one of the first two rules in
+// README.md. The plain way checks them by further queries, and without locks.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'
@@ -74,7 +74,7 @@ function permission(modulo, flag, isOwn = () => false) {
 const FLAGS = ['bitAgregar', 'bitEditar', 'bitConsulta', 'bitEliminar', 'bitDetalle']
 const isLimited = (caller) => RULES === 'true' && !caller.bitAdministrador
 
-/** Refuses the write if one of the profiles holds something that the caller's does not hold. */
+/** Refuses the request if one of the profiles holds something that the caller's does not hold. */
 async function refuseBeyond(caller, ...idPerfiles) {
   if (!isLimited(caller)) return
   for (const id of new Set(idPerfiles)) {
@@ -312,7 +312,7 @@ app.get('/api/usuario/:id', {
     (params, caller) => Number(params.id) === caller.id,
   ),
   schema: { params: IdParams, response: success(UsuarioVisto) },
-  handler: async ({ params }) => {
+  handler: async ({ params, caller }) => {
     const [data] = await sql`
       select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
         "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil"
@@ -321,6 +321,7 @@ app.get('/api/usuario/:id', {
       where usuario.id = ${params.id}
     `
     if (!data) throw failure(404, 'Usuario no encontrado')
+    if (data.id !== caller.id) await refuseBeyond(caller, data.idPerfil)
     return { success: true, data }
   },
 })

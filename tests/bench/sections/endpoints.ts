@@ -64,6 +64,10 @@ async function measureReads(bench: Bench, chosen: Endpoint[]) {
   const connections = await planConnections(url, USUARIOS, USUARIOS)
   for (const endpoint of chosen) {
     rows.push(await measure(bench, 'lecturas', endpoint, connections))
+    if (endpoint.hasRules) {
+      const row = { ...endpoint, name: `${endpoint.name}, rules by hand` }
+      rows.push(await measure(bench, 'lecturas', row, connections, { RULES: 'true' }))
+    }
   }
   return rows
 }
@@ -152,7 +156,7 @@ async function measure(
 
 /**
  * Takes one flag away from the caller of `first`, sends `first`, and throws unless both servers
- * answer 403. The written profile has this flag, or `first` grants it. No endpoint of WRITES needs
+ * answer 403. The other profile has this flag, or `first` grants it. No endpoint with `hasRules` needs
  * the flag itself, so the 403 comes from the rules.
  */
 async function checkRules(
