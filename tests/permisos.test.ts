@@ -120,7 +120,8 @@ describe('POST /api/permisos/guardar-matriz', () => {
   it('uses up no ids for a matrix with an unknown module', async () => {
     const lastId = () => sql`select last_value from permisos_perfil_id_seq`
     const before = await lastId()
-    await save({ idPerfil: 2, permisos: [{ idModulo: 4 }, { idModulo: 1000 }] })
+    const answer = await save({ idPerfil: 2, permisos: [{ idModulo: 4 }, { idModulo: 1000 }] })
+    expect(answer.status).toBe(500)
     expect(await lastId()).toEqual(before)
   })
 

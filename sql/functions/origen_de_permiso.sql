@@ -9,7 +9,8 @@
 -- - each row by which the user got a profile that already held the permission.
 --
 -- Begins with the tables as they are now, and undoes the rows of the audit from the newest to the
--- oldest. So the answer lacks only the rows that delete_auditoria has removed. It undoes:
+-- oldest. So the answer lacks only the rows that delete_auditoria has removed. The function is `stable`,
+-- so it sees the tables and the audit of the same moment. It undoes:
 -- - the rows about the user that change the profile;
 -- - all rows about a profile that the user has had;
 -- - all rows about a module that has had the name.
@@ -22,14 +23,14 @@ declare
   v_perfiles integer[];
   v_modulos integer[];
   v_fila auditoria;
-  -- What the rows that are not undone yet lead to: the profile of the user, the module with the name,
-  -- and the profiles that are administrators'.
+  -- The state before the rows that are undone so far. First the profile of the user, the module with
+  -- the name, and the profiles that are administrators'.
   v_perfil integer;
   v_modulo integer;
   v_administradores integer[];
-  -- Also: the records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
+  -- In that state, the records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
   v_con_permiso text[];
-  -- Also: the profiles that hold the permission.
+  -- In that state, the profiles that hold the permission.
   v_titulares integer[] := '{}';
   -- The profiles for which the row by which they got the permission is still to be found.
   v_buscados integer[] := '{}';
@@ -67,7 +68,8 @@ begin
   );
 
   for v_fila in
-    -- The first row is empty, because nothing is undone yet when it is handled.
+    -- An empty row comes first. Nothing is undone for it, and v_titulares gets the profiles that hold
+    -- the permission now.
     select (null::auditoria).*
     union all
     select *
@@ -120,7 +122,7 @@ begin
             and (permiso ->> 'idModulo')::integer = any(v_modulos)
         );
       else
-        -- The first row.
+        -- The empty row.
     end case;
 
     v_titulares := array(
