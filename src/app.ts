@@ -47,13 +47,13 @@ const ABOUT = {
 /**
  * Returns the service as `app`, with its pool and its threads that hash passwords. The app listens
  * only after `start`. When it is closed, it ends the pool and the threads. The log lines are written
- * to `logStream`, by default to the standard output.
+ * to `logStream`.
  *
  * Fastify runs the hooks of requests in the order in which they are added, so the order of the calls
  * below matters. docs/architecture.md, section `The way of a request`, has the steps with their
  * files.
  */
-export async function buildApp(config: Config, logStream?: LogStream) {
+export async function buildApp(config: Config, logStream: LogStream) {
   const app = Fastify({
     logger: logOptions(config.LOG_LEVEL, logStream),
     logController: new LogController({ disableRequestLogging: true }),
@@ -110,7 +110,7 @@ export async function buildApp(config: Config, logStream?: LogStream) {
   if (config.METRICS === 'true') {
     // The metrics library is loaded only when it is used.
     const { addMetrics } = await import('./http/observation/metrics.js')
-    addMetrics(app, pool.usage, () => logStream?.dropped ?? 0, {
+    addMetrics(app, pool.usage, () => logStream.dropped ?? 0, {
       name: 'llavero_password_hashes_waiting',
       help: 'Password hashes that wait for a thread',
       collect() {

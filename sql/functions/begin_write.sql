@@ -24,8 +24,8 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. an exclusive advisory lock on one profile, the first of `p_perfiles` that is not null, and a
---    shared one on the caller's profile, by ascending id. The exclusive lock waits for the writes in
+-- 2. an exclusive advisory lock on one profile, the first of `p_perfiles`, or the second if the first
+--    is null, and a shared one on the caller's profile, by ascending id. The exclusive lock waits for the writes in
 --    progress of all callers with that profile, and holds up their next ones (see lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
@@ -111,10 +111,7 @@ begin
   end if;
   limite := v_propio;
 
-  if p_actor -> 'modulo' = 'null' then
-    return;
-  end if;
-  if not exists (
+  if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil
     join modulo on modulo.id = "idModulo"

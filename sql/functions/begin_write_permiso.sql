@@ -27,18 +27,17 @@ declare
   v_write record;
 begin
   perform share_modulos();
-  if p_id is not null then
-    perform pg_advisory_xact_lock(73055, p_id);
-    select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
-  end if;
+  perform pg_advisory_xact_lock(73055, p_id);
+  select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
 
-  if v_perfil_nuevo is not null and v_perfil_nuevo <> all(v_write.perfiles) then
-    raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
-  end if;
-  if p_permiso is not null
-    and not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
-    raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
+  if p_permiso is not null then
+    if v_perfil_nuevo <> all(v_write.perfiles) then
+      raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
+    end if;
+    if not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
+      raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
+    end if;
   end if;
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   if p_permiso is not null then

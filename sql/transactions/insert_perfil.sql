@@ -13,7 +13,6 @@ as $$
 declare
   v_administrador boolean := coalesce((p_perfil ->> 'bitAdministrador')::boolean, false);
   v_write record;
-  v_id integer;
   v_data jsonb;
 begin
   perform share_modulos();
@@ -24,10 +23,10 @@ begin
 
   insert into perfil ("strNombrePerfil", "bitAdministrador")
   values (p_perfil ->> 'strNombrePerfil', v_administrador)
-  returning id, to_jsonb(perfil) into v_id, v_data;
+  returning to_jsonb(perfil) into v_data;
 
   if v_administrador then
-    perform grant_all_modulos(v_id);
+    perform grant_all_modulos((v_data ->> 'id')::integer);
   end if;
   return jsonb_build_object('data', v_data);
 end

@@ -89,7 +89,7 @@ export function guardRoutes(
       ver,
       ...permission,
       enforced,
-      ip: request.clientIp,
+      ip: request.ip,
       idPeticion: request.id,
     }
     request.userId = id

@@ -32,12 +32,11 @@ export function startPasswords() {
   })
   const takeShare = shareFairly(1)
 
-  async function run(task: HashTask, user?: number) {
-    return takeShare(user, async () => {
+  const run = (task: HashTask, user?: number) =>
+    takeShare(user, async () => {
       if (threads.queueSize >= MAX_WAITING) throw new Failure('busy')
       return threads.run(task)
     })
-  }
 
   return {
     /**

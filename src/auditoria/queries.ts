@@ -1,6 +1,7 @@
 import { ALWAYS, fragment, type Sql } from '../database/sql.js'
 import type { AuditoriaFiltro, FilaDeAuditoria, OrigenFiltro } from './schemas.js'
 
+const NOTHING = fragment``
 /** The largest number of rows of a page. */
 const MAX_ROWS = 50
 /**
@@ -75,14 +76,13 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
 
 // For each index of the audit, its columns before `fecha`, as a list and as a part of `order by`. Both
 // end with a comma, because `fecha` follows.
-const BY_FECHA = { columns: fragment``, order: fragment`` }
+const BY_FECHA = { columns: NOTHING, order: NOTHING }
 const BY_USUARIO = { columns: fragment`"idUsuario",`, order: fragment`"idUsuario" desc,` }
 const BY_ENTIDAD = { columns: fragment`entidad,`, order: fragment`entidad desc,` }
 const BY_REGISTRO = {
   columns: fragment`entidad, "idEntidad",`,
   order: fragment`entidad desc, "idEntidad" desc,`,
 }
-const NO_VALUES = fragment``
 
 /**
  * Returns the index for the filter, the values of its columns, and the condition that it does not
@@ -110,7 +110,7 @@ function indexFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined) {
     return { index: BY_ENTIDAD, values: fragment`${entidad},`, otherCondition: ALWAYS }
   }
-  return { index: BY_FECHA, values: NO_VALUES, otherCondition: ALWAYS }
+  return { index: BY_FECHA, values: NOTHING, otherCondition: ALWAYS }
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */

@@ -78,13 +78,13 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     onRequest: limitByAddress,
     handler: async (request) => {
       const { strNombreUsuario, strPwd, captchaToken } = request.body
-      if (!(await verifyCaptcha(captchaToken, request.clientIp))) {
+      if (!(await verifyCaptcha(captchaToken, request.ip))) {
         throw new Failure('invalid', CAPTCHA_RECHAZADO)
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
       const usuario = await authenticate(pool, strNombreUsuario, strPwd)
       const ver = await beginSesion(pool, usuario, {
-        ip: request.clientIp,
+        ip: request.ip,
         idPeticion: request.id,
       })
       if (ver === null) throw new Failure('unauthenticated')

@@ -7,8 +7,8 @@ const PAGINA = fragment`select * from pagina`
 const MATERIALIZED = fragment`materialized`
 const NOT_MATERIALIZED = fragment`not materialized`
 
-/** Returns the number of rows before a page. The first page has the number 1. */
-export const offset = (page: number) => (page - 1) * PAGE_SIZE
+/** Returns the number of rows before a page. The first page has the number 1, and is the default. */
+export const offset = (page = 1) => (page - 1) * PAGE_SIZE
 
 /**
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
@@ -23,7 +23,7 @@ export const offset = (page: number) => (page - 1) * PAGE_SIZE
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
-  { page = 1, search }: { page?: number; search?: string },
+  { page, search }: { page?: number; search?: string },
   rows: Value,
   answer = PAGINA,
 ) {

@@ -10,8 +10,7 @@ const config = loadConfig({
   JWT_SECRET: 'a secret that nothing is signed with',
   CAPTCHA_SECRET: 'none',
   CLOUDINARY_URL: 'cloudinary://key:secret@cloud',
-  LOG_LEVEL: 'silent',
 })
-const { app } = await buildApp(config)
+const { app } = await buildApp(config, { write: () => {} })
 const { body } = await app.inject('/docs/json')
 console.log(JSON.stringify(JSON.parse(body), null, 2))

@@ -4,11 +4,6 @@ import type { Failure } from './answers/failures.js'
 declare module 'fastify' {
   /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
-    /**
-     * The client's address. Fastify's `ip` may become undefined when the client disconnects. If it is
-     * undefined from the beginning, answers/unreadable.ts refuses the request.
-     */
-    clientIp: string
     /** The id of the user who has sent the request. Undefined until the session is found. */
     userId?: number
     /** The Failure of the request, if it has failed. */

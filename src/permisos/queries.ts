@@ -29,7 +29,6 @@ const FAILURES: FailureByConstraint = {
 const MATRIZ_FAILURES: FailureByConstraint = {
   permisos_perfil_perfil_fk: ['conflict'],
   permisos_perfil_modulo_fk: ['conflict'],
-  permisos_perfil_unico: ['conflict'],
 }
 
 /**
@@ -40,7 +39,7 @@ const MATRIZ_FAILURES: FailureByConstraint = {
  * right. PostgreSQL reads the ids from the index of the primary key, from its start to the end of the
  * page. Only the records of the page are joined.
  */
-export async function listPermisos(sql: Sql, page = 1) {
+export async function listPermisos(sql: Sql, page?: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
     select
       permisos_perfil.id,

@@ -86,9 +86,10 @@ export function refuseOddRequests(app: FastifyInstance) {
     connection.on('error', () => connection.destroy())
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
-  app.addHook('onRequest', ({ raw, is404, clientIp }, _reply, done) => {
+  app.addHook('onRequest', ({ raw, is404, ip }, _reply, done) => {
+    // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
-    if (lacksHost || raw.url === UNREADABLE_PATH || !clientIp) throw new Failure('unreadable')
+    if (lacksHost || raw.url === UNREADABLE_PATH || !ip) throw new Failure('unreadable')
     if (is404) throw new Failure('notFound')
     done()
   })

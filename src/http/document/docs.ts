@@ -64,9 +64,9 @@ export async function serveDocs(app: FastifyInstance, about: About) {
    * can keep a file open.
    */
   function serve(path: string, type: string, load: () => string | Buffer, caching = 'no-store') {
-    let content: Buffer | undefined
+    let content: string | Buffer | undefined
     app.get(path, async (_request, reply) => {
-      content ??= Buffer.from(load())
+      content ??= load()
       reply.headers({
         'content-type': type,
         'content-security-policy': POLICY,

@@ -27,7 +27,7 @@ export interface LogStream {
  * query strings of requests. An error is logged without the properties that may quote a request or
  * a row, like the `detail` of a database error.
  */
-export function logOptions(level: string, stream?: LogStream) {
+export function logOptions(level: string, stream: LogStream) {
   return {
     level,
     stream,
@@ -72,12 +72,11 @@ declare module 'fastify' {
  */
 export function logRequests(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
-    request.clientIp = request.ip
     reply.header('x-request-id', request.id)
     done()
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const { method, url, clientIp, failure, socket } = request
+    const { method, url, ip, failure, socket } = request
     const refusal = failure?.refusal
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
@@ -89,7 +88,7 @@ export function logRequests(app: FastifyInstance) {
       path: path.slice(0, MAX_PATH),
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime),
-      ip: clientIp,
+      ip,
       // The logger leaves out keys that are undefined.
       aborted: socket.destroyed || undefined,
       ...refusal,
