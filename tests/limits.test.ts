@@ -32,7 +32,7 @@ const [one = '', other = '', ...tokens] = (await addSessions(service, 300)).map(
   ({ token }) => token,
 )
 
-it('gives a request and an idle connection the time that docs/operating.md names', () => {
+it('gives a request and an idle connection the time that the documents name', () => {
   expect(app.server).toMatchObject({
     headersTimeout: 15_000,
     requestTimeout: 120_000,
