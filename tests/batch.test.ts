@@ -37,4 +37,26 @@ describe('batchLookups', () => {
     vi.advanceTimersByTime(ANSWER_TIMEOUT)
     await Promise.all([inFlight, waiting])
   })
+
+  it('answers a look-up that joins others which have waited too long', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let answerFirst = () => {}
+    const firstMayEnd = new Promise<void>((resolve) => {
+      answerFirst = resolve
+    })
+    const find = batchLookups(async (lookups: { id: number }[]) => {
+      await firstMayEnd
+      return lookups
+    }, 1)
+
+    const inFlight = expect(find({ id: 1 })).rejects.toThrow('no answer in time')
+    await setImmediate()
+    const waiting = expect(find({ id: 2 })).rejects.toThrow('no answer in time')
+    vi.advanceTimersByTime(ANSWER_TIMEOUT)
+    await Promise.all([inFlight, waiting])
+    const joining = find({ id: 3 })
+    answerFirst()
+    expect(await joining).toEqual({ id: 3 })
+  })
 })

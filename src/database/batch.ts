@@ -9,8 +9,8 @@ import { withTimeout } from './sql.js'
  * collected for the next statement, which is sent when one of the others has been answered.
  *
  * The statement is sent after its look-ups have arrived, so each of them sees everything that was
- * committed before it arrived. All look-ups of a statement fail together if `find` rejects, or if it
- * gives no answer within ANSWER_TIMEOUT after the first of them has arrived.
+ * committed before it arrived. All look-ups of a statement fail together if `find` rejects. A look-up
+ * also fails if it has no answer within ANSWER_TIMEOUT.
  */
 export function batchLookups<Lookup, Found>(
   find: (lookups: Lookup[]) => Promise<Found[]>,
@@ -34,8 +34,8 @@ export function batchLookups<Lookup, Found>(
   return async (lookup: Lookup) => {
     const index = waiting.push(lookup) - 1
     // The first look-up queues the statement. Those that follow share its answers.
-    answers ??= withTimeout(queue.push(undefined))
-    const found = await answers
+    answers ??= queue.push(undefined)
+    const found = await withTimeout(answers)
     return found[index]
   }
 }
