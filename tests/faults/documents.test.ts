@@ -98,7 +98,7 @@ const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
 /**
  * Sends the requests that the questions of docs/operating.md are about. Returns the ids of carlos and
- * bruna, who are deleted in the end.
+ * bruna, who are deleted in the end, and that of the profile Nuevo.
  */
 async function sendAuditedRequests({ call }: Service) {
   async function login(strNombreUsuario: string, strPwd: string) {
@@ -139,7 +139,7 @@ async function sendAuditedRequests({ call }: Service) {
   expect(refused.status).toBe(403)
   await request(bruna, 'DELETE', `usuario/${carlos.id}`)
   await request(admin, 'DELETE', `usuario/${idBruna}`)
-  return { carlos: carlos.id as number, bruna: idBruna as number }
+  return { carlos: carlos.id as number, bruna: idBruna as number, nuevo: nuevo.id as number }
 }
 
 const operating = allDocuments.find(({ name }) => name === 'docs/operating.md')
@@ -150,7 +150,7 @@ const textsWith = (language: string, part: RegExp) =>
 
 it('the statements of docs/operating.md find the answers to its questions in the audit', async () => {
   const { service, DATABASE_URL } = await startSample()
-  const { carlos, bruna } = await sendAuditedRequests(service)
+  const { carlos, bruna, nuevo } = await sendAuditedRequests(service)
   const sql = postgres(DATABASE_URL, { max: 1 })
   onTestFinished(() => sql.end())
   const [days] = await sql`
@@ -160,14 +160,17 @@ it('the statements of docs/operating.md find the answers to its questions in the
     text
       .replace('(12,', `(${carlos},`)
       .replace('= 7', `= ${bruna}`)
+      .replace('= 9', `= ${nuevo}`)
       .replace('2026-11-01', days?.today)
       .replace('2026-11-22', days?.today)
       .replace('2026-11-23', days?.tomorrow),
   )
   const answers: postgres.RowList<postgres.Row[]>[] = []
   for (const statement of statements) answers.push(await sql.unsafe(statement))
-  const [ids, grants, moves, writes] = answers
+  const [strangers, saves, ids, grants, moves, writes] = answers
 
+  expect(strangers).toEqual([])
+  expect(saves).toMatchObject([{ strNombreUsuario: 'bruna', ip: '127.0.0.1', antes: null }])
   expect(ids).toEqual([{ idEntidad: carlos }])
   expect(grants).toMatchObject([
     { strNombreUsuario: 'bruna', ip: '127.0.0.1', accion: 'insert', entidad: 'permisos' },
