@@ -1,6 +1,13 @@
+import { CONNECTIONS } from './compare.js'
 import { authorization, MODULOS, type Usuario } from './data.js'
 import type { Miembro } from './grupos.js'
 import type { LoadRequest } from './load.js'
+
+/**
+ * How many empty profiles each connection gets for each second of a round. All connections together
+ * can add 10,000 records in a second, or some more.
+ */
+export const VACIOS_PER_SECOND = Math.ceil(10_000 / MODULOS / CONNECTIONS)
 
 /** The data that one connection of the load generator works with. */
 export interface Connection {
@@ -145,9 +152,9 @@ export const WRITES: Endpoint[] = [
   },
 ]
 
-/** How many records a connection can add in one round; enough for 10,000 requests/s in total. */
+/** How many records a connection can add in one round. */
 function postsFor(seconds: number) {
-  return seconds * MODULOS
+  return seconds * VACIOS_PER_SECOND * MODULOS
 }
 
 /** Returns the first request of each connection, then the second of each, and so on. */

@@ -7,7 +7,14 @@ import { dropTriggers, type Grupo, readGrupo, readModulos, seedGrupos } from '..
 import type { LoadRequest } from '../load.js'
 import { mark, type Section } from '../measure.js'
 import { SERVERS, type Server } from '../processes.js'
-import { type Connection, type Endpoint, makeRequests, READS, WRITES } from '../workload.js'
+import {
+  type Connection,
+  type Endpoint,
+  makeRequests,
+  READS,
+  VACIOS_PER_SECOND,
+  WRITES,
+} from '../workload.js'
 
 /** The callers of the reads, and the callers of the writes who are not administrators. */
 const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
@@ -76,8 +83,7 @@ async function measureWrites(bench: Bench, chosen: Endpoint[]) {
   const rows: Section['rows'] = []
   if (chosen.length === 0) return rows
   const url = await bench.createDatabase('escrituras')
-  // Each connection gets the same number. Together they have room for 10,000 records a second, or more.
-  const perfiles = CONNECTIONS * Math.ceil(50 / CONNECTIONS) * bench.seconds
+  const perfiles = CONNECTIONS * VACIOS_PER_SECOND * bench.seconds
   const vacios: Grupo = { nombre: VACIOS, perfiles, conPermisos: false }
   await seedGrupos(url, [USUARIOS, ADMINISTRADORES, OTROS, NADIE, vacios])
   const administradores = await planConnections(url, ADMINISTRADORES, OTROS)
