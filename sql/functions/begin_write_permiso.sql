@@ -27,6 +27,7 @@ declare
   v_write record;
 begin
   perform share_modulos();
+  -- If `p_id` is null, this acquires no lock, and the next statement finds no record.
   perform pg_advisory_xact_lock(73055, p_id);
   select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
   v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);

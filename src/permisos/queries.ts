@@ -143,7 +143,8 @@ export async function deletePermiso(sql: Sql, id: number, caller: Caller): Promi
  * replaced. Returns the version of the new records, which is null if the profile is unknown.
  *
  * Throws the Failure `changed` if the records have another version, and `conflict` if a module is
- * unknown or named twice, or if the profile is unknown and there are new records.
+ * unknown, or if the profile is unknown and there are new records. The handler has refused a module
+ * that is named twice.
  */
 export async function replacePermisos(
   sql: Sql,

@@ -5,7 +5,7 @@ import type { LoadRequest } from './load.js'
 
 /**
  * How many empty profiles each connection gets for each second of a round. All connections together
- * can add 10,000 records in a second, or some more.
+ * can add at least 10,000 records in a second.
  */
 export const VACIOS_PER_SECOND = Math.ceil(10_000 / MODULOS / CONNECTIONS)
 

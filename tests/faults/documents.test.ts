@@ -170,6 +170,14 @@ it('the statements of docs/operating.md find the answers to its questions in the
   const [strangers, saves, ids, grants, moves, writes] = answers
 
   expect(strangers).toEqual([])
+  // If nobody had logged in from that address, the statement would find all three.
+  const [strangersStatement = ''] = statements
+  const withoutLogins = strangersStatement.replace('ip = escrita.ip', "ip = '192.0.2.1'")
+  expect(await sql.unsafe(withoutLogins)).toMatchObject([
+    { strNombreUsuario: 'admin', ip: '127.0.0.1' },
+    { strNombreUsuario: 'bruna', ip: '127.0.0.1' },
+    { strNombreUsuario: 'carlos', ip: '127.0.0.1' },
+  ])
   expect(saves).toMatchObject([{ strNombreUsuario: 'bruna', ip: '127.0.0.1', antes: null }])
   expect(ids).toEqual([{ idEntidad: carlos }])
   expect(grants).toMatchObject([
