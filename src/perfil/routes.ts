@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import {
@@ -10,11 +11,11 @@ import {
 } from './queries.js'
 import {
   Perfil,
+  PerfilBreve,
   PerfilEditado,
   PerfilFiltro,
   PerfilNuevo,
   PerfilParams,
-  TodosLosPerfiles,
 } from './schemas.js'
 
 const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -45,7 +46,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
       description: 'Necesita una sesión.',
-      response: { 200: Success(TodosLosPerfiles) },
+      response: { 200: Success(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
     },
     handler: async ({ sql }) => success({ data: await listTodosLosPerfiles(sql) }),
   })

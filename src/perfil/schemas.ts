@@ -26,8 +26,6 @@ export const PerfilBreve = Type.Pick(Perfil, ['id', 'strNombrePerfil'], {
 })
 export type PerfilBreve = Static<typeof PerfilBreve>
 
-export const TodosLosPerfiles = Type.Array(PerfilBreve, { description: 'Todos los perfiles' })
-
 export const PerfilFiltro = Type.Object({
   page: PageNumber,
   search: Search,
