@@ -107,7 +107,7 @@ type IsValid = (value: string) => boolean
 /** A text. Without `preset`, the variable is required. */
 function text<Text extends string>(mustBe: string, isValid: IsValid, preset?: string) {
   const parse = (value: string) => {
-    // A preset of '' stands for a variable that is not set, and is valid.
+    // A variable that is not set has its preset, which need not satisfy `isValid`.
     check(value === preset || isValid(value))
     return value as Text
   }

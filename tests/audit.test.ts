@@ -522,17 +522,25 @@ describe('nobody rewrites the audit:', () => {
     await expect(transaction).rejects.toMatchObject({ code: '42501' })
   })
 
-  it('the deletion of a profile names it, although delete_auditoria has removed the row of its name', async () => {
+  it('a deletion names the profile and the module, although delete_auditoria has removed the rows of their names', async () => {
     const { call, sql } = await testApp()
+    const { body: modulo } = await call('POST', '/api/modulo', { strNombreModulo: 'ANTIGUO' })
     const perfil = { strNombrePerfil: 'Antigua', bitAdministrador: true }
     const { body } = await call('POST', '/api/perfil', perfil)
     await sql`select delete_auditoria(clock_timestamp())`
+    await call('DELETE', `/api/modulo/${modulo.data.id}`)
     await call('DELETE', `/api/perfil/${body.data.id}`)
-    const rows =
-      await sql`select entidad, nombre from auditoria where accion = 'delete' order by id`
-    expect(rows.slice(1)).toEqual([
-      { entidad: 'permisos', nombre: 'Antigua' },
-      { entidad: 'perfil', nombre: 'Antigua' },
+    const rows = await sql`
+      select entidad, nombre, antes #>> '{permisos,0,nombreModulo}' as modulo
+      from auditoria
+      where accion = 'delete' and entidad <> 'auditoria'
+      order by id
+    `
+    expect(rows).toEqual([
+      { entidad: 'permisos', nombre: 'Antigua', modulo: 'ANTIGUO' },
+      { entidad: 'modulo', nombre: 'ANTIGUO', modulo: null },
+      { entidad: 'permisos', nombre: 'Antigua', modulo: 'USUARIO' },
+      { entidad: 'perfil', nombre: 'Antigua', modulo: null },
     ])
   })
 

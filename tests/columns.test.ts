@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, expect, it } from 'vitest'
-import type { Caller } from '../src/access/schemas.js'
+import type { Caller } from '../src/access/caller.js'
 import { beginSesion, endSesiones, updatePassword } from '../src/auth/queries.js'
 import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
 import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Sesion } from '../src/access/schemas.js'
+import type { Sesion } from '../src/access/caller.js'
 import { cacheMapas } from '../src/permisos/mapa.js'
 import { FORBIDDEN, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'

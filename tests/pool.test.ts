@@ -123,6 +123,31 @@ it.concurrent('sends no statement over a busy connection while another one is fr
   expect(Math.max(...times)).toBeLessThan(await slow)
 })
 
+it.concurrent('stays with the connections that it has if the host refuses further ones', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { direct, database, logged, open } = await setUp(onTestFinished)
+  const role = `${database.pathname.slice(1)}_2`
+  await direct.unsafe(`create role ${role} login password 'x' connection limit 2`)
+  onTestFinished(() => void direct.unsafe(`drop role ${role}`))
+  const url = Object.assign(new URL(database), { username: role, password: 'x' })
+  const sql = open(4, url.href.replace(url.host, `${url.host},127.0.0.1:1`))
+  const pids = new Set<unknown>()
+  const readFor = async (ms: number) => {
+    const end = performance.now() + ms
+    do {
+      const [row] = await sql`select pg_backend_pid() as pid`
+      pids.add(row?.pid)
+    } while (performance.now() < end)
+  }
+  // Before its first answer, the host could be down.
+  await readFor(0)
+  await Promise.all([1500, 1500, 1500, 1500].map(readFor))
+  expect(pids.size).toBeLessThanOrEqual(2)
+  expect(logged).toEqual([])
+})
+
 it.concurrent('reads what was committed before each statement, whatever the default of the database is', async ({
   expect,
   onTestFinished,

@@ -239,6 +239,17 @@ describe('a client that does not finish its request', () => {
     await sql.end()
   })
 
+  it('has no write carried out if it has reset the connection, because its address is unknown', async () => {
+    const path = '/api/modulo/1000000'
+    const client = open(
+      `DELETE ${path} HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`,
+    )
+    client.resetAndDestroy()
+    await once(client, 'close')
+    const ownLines = () => readLines().filter((line) => line.path === path)
+    await expect.poll(ownLines).toMatchObject([{ status: 400 }])
+  })
+
   it('leaves no log line when it resets the connection', async () => {
     const before = readLog()
     const client = open(GET)

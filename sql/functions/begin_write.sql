@@ -49,8 +49,7 @@ declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
   v_propio integer;
-  -- The profile that gets the exclusive lock: the first of `p_perfiles`. If the record or the user is new
-  -- or unknown, the first is null, and the second gets the lock. If both are null, no profile gets it.
+  -- The profile that gets the exclusive lock. If it is null, no profile gets it.
   v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin

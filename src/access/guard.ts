@@ -4,9 +4,9 @@ import { batchLookups } from '../database/batch.js'
 import type { Pool } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, USUAL_ANSWERS } from '../http/answers/failures.js'
+import type { Caller, Lookup, Permission, Sesion, Token } from './caller.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
-import type { Caller, Lookup, Permission, Sesion, Token } from './schemas.js'
 import type { VerifyToken } from './token.js'
 
 /**
@@ -77,9 +77,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // If the path has the id in the token, the first look-up leaves out the permission, which takes
-    // less time. A second one follows if the first finds no session, or another profile than that in
-    // the token.
+    // A request for the caller's own record is first looked up without the permission, which takes
+    // less time. It is looked up again, with the permission, if the user now has another profile than
+    // the token says. An ended session is looked up twice as well, without need.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -1,8 +1,8 @@
 import { Piscina } from 'piscina'
 import { Failure } from '../http/answers/failures.js'
 import { shareFairly } from '../http/limits/fair-share.js'
+import { fitsBcrypt, isStorable } from '../texts.js'
 import type { HashTask } from './password-worker.js'
-import { PASSWORD_CONSTRAINTS } from './schemas.js'
 
 /** How many threads hash passwords. */
 const THREADS = 2
@@ -50,11 +50,10 @@ export function startPasswords() {
      * password is not compared. Throws the Failure `busy` as `hash` does.
      */
     async compare(plain: string, hash: string, user?: number): Promise<boolean> {
-      const isPossible = PASSWORD_CONSTRAINTS.every(({ isSatisfied }) => isSatisfied(plain))
-      return isPossible && run({ plain, hash }, user)
+      return isStorable(plain) && fitsBcrypt(plain) && run({ plain, hash }, user)
     },
 
-    /** Returns the number of tasks that wait for a thread. */
+    /** Returns how many tasks wait for a thread. */
     waiting: () => threads.queueSize,
 
     /** Ends the threads. */

@@ -1,5 +1,5 @@
 import { fragment, type Sql } from '../database/sql.js'
-import type { Lookup, Sesion } from './schemas.js'
+import type { Lookup, Sesion } from './caller.js'
 
 const ADMINISTRADOR = fragment`administrador`
 /** Whether the profile is an administrator's, or has the permission of the look-up. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure, type FailureArguments } from '../http/answers/failures.js'
-import type { Accion } from './schemas.js'
+import type { Accion } from './caller.js'
 
 /** What a caller lacks: a permission for a module, or an administrator's profile. */
 export type Needs = ({ modulo: string; accion: Accion } | { administrador: true }) & {

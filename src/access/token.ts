@@ -3,7 +3,7 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
-import type { Token } from './schemas.js'
+import type { Token } from './caller.js'
 
 /** The cookie in which the client keeps the token (contract, section 5). */
 export const TOKEN_COOKIE = 'auth_token'
@@ -11,9 +11,8 @@ export const TOKEN_COOKIE = 'auth_token'
 const TOKEN_SECONDS = 28_800
 
 /**
- * Returns the payload of a request's token. Throws the Failure `unauthenticated` if there is no
- * token, if it has expired or has a wrong signature, or if its `id`, or its `ver` if it has one, does
- * not fit a column of the type integer.
+ * Returns the payload of a request's token. Throws the Failure `unauthenticated` if the token is
+ * missing, expired or wrongly signed, or if its `id` or `ver` does not fit a column of the type integer.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 

@@ -5,9 +5,8 @@ const NOTHING = fragment``
 /** The largest number of rows of a page. */
 const MAX_ROWS = 50
 /**
- * A page ends with the row with which the records of its rows reach this many bytes, as PostgreSQL
- * keeps them in memory. 50 rows about matrices of 100 modules have fewer. A row in which 10,000 modules
- * change has 4 MB.
+ * A page ends with the row with which its records reach this many bytes, uncompressed. 50 rows about
+ * matrices of 100 modules stay below it. One row in which 10,000 modules change has 4 MB.
  */
 const PAGE_BYTES = 4 * 1024 * 1024
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Success, success } from '../http/answers/envelopes.js'
+import { SuccessOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer } from '../http/answers/failures.js'
 import { findOrigenDePermiso, listAuditoria } from './queries.js'
 import { AuditoriaFiltro, Filas, OrigenFiltro, PaginaDeAuditoria } from './schemas.js'
@@ -32,7 +32,7 @@ const auditoriaRoutes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Consultar cómo obtuvo un usuario un permiso',
       description: 'Las filas por las que lo obtuvo, las primeras primero.',
       querystring: OrigenFiltro,
-      response: { 200: Success(Filas) },
+      response: { 200: SuccessOf(Filas) },
     },
     handler: async ({ sql, query }) => success({ data: await findOrigenDePermiso(sql, query) }),
   })

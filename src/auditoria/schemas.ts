@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { ACCIONES } from '../access/schemas.js'
+import { ACCIONES } from '../access/caller.js'
 import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
 import {
   type Constraint,
@@ -57,12 +57,13 @@ const Choice = <T extends string>(texts: readonly T[], description: string) =>
   field<T>([requiredAndNotEmpty, mustBeOneOf(texts)], { description })
 
 /** A date, or a date and a time. Without an offset from UTC it is in UTC. */
-const ISO_8601 = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
+const ISO_8601 =
+  /^(?<day>\d{4}-\d\d-\d\d)(?<time>T\d\d:\d\d(:\d\d(\.\d+)?)?(?<offset>Z|[+-]\d\d:\d\d)?)?$/
 
 /** Returns the milliseconds since 1970, or NaN if the text is not a moment in ISO 8601. */
 function toMilliseconds(value: unknown) {
   const text = String(value)
-  const [, day, time, , , offset] = ISO_8601.exec(text) ?? []
+  const { day, time, offset } = ISO_8601.exec(text)?.groups ?? {}
   // JavaScript accepts some days that the month does not have, such as February 30.
   const isDay = day !== undefined && new Date(day).toJSON()?.startsWith(day)
   if (!isDay) return NaN

@@ -1,4 +1,4 @@
-import type { Caller } from '../access/schemas.js'
+import type { Caller } from '../access/caller.js'
 import { write } from '../access/write.js'
 import type { Sql } from '../database/sql.js'
 import type { Credenciales } from './schemas.js'

@@ -1,13 +1,13 @@
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
+import type { Token } from '../access/caller.js'
 import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
-import type { Token } from '../access/schemas.js'
 import { TOKEN_COOKIE } from '../access/token.js'
 import type { Config } from '../config.js'
 import type { Sql } from '../database/sql.js'
-import { Confirmation, success } from '../http/answers/envelopes.js'
+import { ConfirmationOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, USUAL_ANSWERS } from '../http/answers/failures.js'
 import { UNCOUNTED_BYTES } from '../http/limits/bodies.js'
 import { isStorable } from '../texts.js'
@@ -129,7 +129,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       operationId: 'logout',
       summary: 'Cerrar sesión',
       description: 'Termina todas las sesiones del usuario y borra la cookie.',
-      response: { 200: Confirmation(CERRADA) },
+      response: { 200: ConfirmationOf(CERRADA) },
     },
     handler: async (request, reply) => {
       await endSesiones(request.sql, request.caller)

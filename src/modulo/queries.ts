@@ -1,4 +1,4 @@
-import type { Caller } from '../access/schemas.js'
+import type { Caller } from '../access/caller.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
 import { fragment, type Sql } from '../database/sql.js'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
+import { ConfirmationOf, DELETED, PageOf, SuccessOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import {
   deleteModulo,
@@ -26,7 +26,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listModulos',
       summary: 'Listar los módulos',
       querystring: ModuloFiltro,
-      response: { 200: Page(Modulo) },
+      response: { 200: PageOf(Modulo) },
     },
     handler: async ({ sql, query }) => success(await listModulos(sql, query)),
   })
@@ -42,7 +42,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listTodosLosModulos',
       summary: 'Listar todos los módulos, sin páginas',
       description: 'Necesita una sesión.',
-      response: { 200: Success(Type.Array(Modulo, { description: 'Todos los módulos' })) },
+      response: { 200: SuccessOf(Type.Array(Modulo, { description: 'Todos los módulos' })) },
     },
     handler: async ({ sql }) => success({ data: await listTodosLosModulos(sql) }),
   })
@@ -60,7 +60,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'createModulo',
       summary: 'Crear un módulo',
       body: ModuloEnviado,
-      response: { 200: Success(Modulo) },
+      response: { 200: SuccessOf(Modulo) },
     },
     handler: async ({ sql, caller, body }) =>
       success(await insertModulo(sql, body.strNombreModulo, caller)),
@@ -81,7 +81,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       description: 'Si ningún módulo tiene ese id, la respuesta no lleva data.',
       params: ModuloParams,
       body: ModuloEnviado,
-      response: { 200: Success(Type.Optional(Modulo)) },
+      response: { 200: SuccessOf(Type.Optional(Modulo)) },
     },
     handler: async ({ sql, caller, params, body }) => {
       const { data } = await updateModulo(sql, params.id, body.strNombreModulo, caller)
@@ -102,7 +102,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'deleteModulo',
       summary: 'Eliminar un módulo con sus permisos',
       params: ModuloParams,
-      response: { 200: Deleted },
+      response: { 200: ConfirmationOf(DELETED) },
     },
     handler: async ({ sql, caller, params }) => {
       const { deleted } = await deleteModulo(sql, params.id, caller)

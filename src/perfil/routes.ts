@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
+import { ConfirmationOf, DELETED, PageOf, SuccessOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import {
   deletePerfil,
@@ -30,7 +30,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listPerfiles',
       summary: 'Listar los perfiles',
       querystring: PerfilFiltro,
-      response: { 200: Page(Perfil) },
+      response: { 200: PageOf(Perfil) },
     },
     handler: async ({ sql, query }) => success(await listPerfiles(sql, query)),
   })
@@ -46,7 +46,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'listTodosLosPerfiles',
       summary: 'Listar todos los perfiles, sin páginas',
       description: 'Necesita una sesión.',
-      response: { 200: Success(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
+      response: { 200: SuccessOf(Type.Array(PerfilBreve, { description: 'Todos los perfiles' })) },
     },
     handler: async ({ sql }) => success({ data: await listTodosLosPerfiles(sql) }),
   })
@@ -62,7 +62,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'createPerfil',
       summary: 'Crear un perfil',
       body: PerfilNuevo,
-      response: { 200: Success(Perfil) },
+      response: { 200: SuccessOf(Perfil) },
     },
     handler: async ({ sql, caller, body }) => success(await insertPerfil(sql, body, caller)),
   })
@@ -80,7 +80,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Editar un perfil',
       params: PerfilParams,
       body: PerfilEditado,
-      response: { 200: Success(Perfil) },
+      response: { 200: SuccessOf(Perfil) },
     },
     handler: async ({ sql, caller, params, body }) => {
       const { data } = await updatePerfil(sql, params.id, body, caller)
@@ -100,7 +100,7 @@ const perfilRoutes: FastifyPluginAsyncTypebox = async (app) => {
       operationId: 'deletePerfil',
       summary: 'Eliminar un perfil con sus permisos',
       params: PerfilParams,
-      response: { 200: Deleted },
+      response: { 200: ConfirmationOf(DELETED) },
     },
     handler: async ({ sql, caller, params }) => {
       await deletePerfil(sql, params.id, caller)

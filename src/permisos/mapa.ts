@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Sesion } from '../access/schemas.js'
+import type { Sesion } from '../access/caller.js'
 import type { Sql } from '../database/sql.js'
 import { findMapa } from './queries.js'
 

@@ -1,4 +1,4 @@
-import type { Caller } from '../access/schemas.js'
+import type { Caller } from '../access/caller.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { offset, PAGE_SIZE, splitPage } from '../database/page.js'
 import { fragment, type Sql } from '../database/sql.js'

@@ -1,14 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { Sql } from '../database/sql.js'
-import {
-  Confirmation,
-  DELETED,
-  Deleted,
-  Page,
-  Success,
-  success,
-} from '../http/answers/envelopes.js'
+import { ConfirmationOf, DELETED, PageOf, SuccessOf, success } from '../http/answers/envelopes.js'
 import { Failure, JSON_TYPE, statusCodeAnswer } from '../http/answers/failures.js'
 import { PageNumber, UNKNOWN_ID } from '../http/input/fields.js'
 import { cacheMapas } from './mapa.js'
@@ -55,7 +48,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       operationId: 'listPermisos',
       summary: 'Listar los permisos de todos los perfiles',
       querystring: Type.Object({ page: PageNumber }),
-      response: { 200: Page(PermisoConNombres) },
+      response: { 200: PageOf(PermisoConNombres) },
     },
     handler: async ({ sql, query }) => success(await listPermisos(sql, query.page)),
   })
@@ -72,7 +65,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       operationId: 'createPermiso',
       summary: 'Crear un permiso',
       body: PermisoEnviado,
-      response: { 200: Success(Permiso) },
+      response: { 200: SuccessOf(Permiso) },
     },
     handler: async ({ sql, caller, body }) => success(await insertPermiso(sql, body, caller)),
   })
@@ -91,7 +84,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       summary: 'Sustituir un permiso',
       params: PermisoParams,
       body: PermisoEnviado,
-      response: { 200: Success(Permiso) },
+      response: { 200: SuccessOf(Permiso) },
     },
     handler: async ({ sql, caller, params, body }) => {
       const { data } = await updatePermiso(sql, params.id, body, caller)
@@ -106,7 +99,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       operationId: 'deletePermiso',
       summary: 'Eliminar un permiso',
       params: PermisoParams,
-      response: { 200: Deleted },
+      response: { 200: ConfirmationOf(DELETED) },
     },
     handler: async ({ sql, caller, params }) => {
       await deletePermiso(sql, params.id, caller)
@@ -160,7 +153,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
       params: DePerfilParams,
-      response: { 200: Success(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
+      response: { 200: SuccessOf(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
     },
     handler: async ({ sql, params }, reply) => {
       const { version, permisos } = await listPermisosPorPerfil(sql, params.idPerfil)
@@ -186,7 +179,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       description: 'Con If-Match, solo si los permisos tienen todavía esa versión.',
       headers: MatrizHeaders,
       body: Matriz,
-      response: { 200: Confirmation(GUARDADA) },
+      response: { 200: ConfirmationOf(GUARDADA) },
     },
     handler: async ({ sql, caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body

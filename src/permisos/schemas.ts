@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Accion } from '../access/schemas.js'
+import type { Accion } from '../access/caller.js'
 import { Named, SuccessField } from '../http/answers/envelopes.js'
 import {
   type Constraint,

@@ -1,5 +1,5 @@
+import type { Caller } from '../access/caller.js'
 import type { Needs } from '../access/refusal.js'
-import type { Caller } from '../access/schemas.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
 import { ALWAYS, fragment, type Sql } from '../database/sql.js'

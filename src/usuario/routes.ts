@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Passwords } from '../access/password.js'
 import { forbidden } from '../access/refusal.js'
 import type { Config } from '../config.js'
-import { DELETED, Deleted, Page, Success, success } from '../http/answers/envelopes.js'
+import { ConfirmationOf, DELETED, PageOf, SuccessOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
@@ -49,7 +49,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       operationId: 'listUsuarios',
       summary: 'Listar los usuarios',
       querystring: UsuarioFiltro,
-      response: { 200: Page(UsuarioVisto) },
+      response: { 200: PageOf(UsuarioVisto) },
     },
     handler: async ({ sql, query }) => success(await listUsuarios(sql, query)),
   })
@@ -66,7 +66,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       operationId: 'getUsuario',
       summary: 'Consultar un usuario',
       params: UsuarioParams,
-      response: { 200: Success(UsuarioVisto) },
+      response: { 200: SuccessOf(UsuarioVisto) },
     },
     handler: async ({ sql, sesion, caller, params: { id } }) => {
       const isLimited = caller.enforced && !sesion.administrador && caller.id !== id
@@ -92,7 +92,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       operationId: 'createUsuario',
       summary: 'Crear un usuario',
       body: UsuarioNuevo,
-      response: { 200: Success(Usuario) },
+      response: { 200: SuccessOf(Usuario) },
     },
     handler: async ({ sql, caller, body, log }) => {
       const { imagenBase64, ...usuario } = body
@@ -121,7 +121,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       description: 'Si ningún usuario tiene ese id, la respuesta no lleva data.',
       params: UsuarioParams,
       body: UsuarioEditado,
-      response: { 200: Success(Type.Optional(Usuario)) },
+      response: { 200: SuccessOf(Type.Optional(Usuario)) },
     },
     handler: async ({ sql, caller, params, body, log }) => {
       const { imagenBase64, ...usuario } = body
@@ -148,7 +148,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
       operationId: 'deleteUsuario',
       summary: 'Eliminar un usuario con su imagen',
       params: UsuarioParams,
-      response: { 200: Deleted },
+      response: { 200: ConfirmationOf(DELETED) },
     },
     handler: async ({ sql, caller, params, log }) => {
       if (params.id === caller.id) throw new Failure('conflict')

@@ -78,9 +78,8 @@ const PasswordNuevo = field<string>(PASSWORD_CONSTRAINTS, {
 })
 
 /**
- * The part of a data URI before the data. The image SDK recognises a data URI by the first 120
- * characters of the whole text, so the expression accepts only a part with fewer characters. If the
- * SDK did not recognise a text as a data URI, it would open the file that the text names.
+ * The part of a data URI before the data. The image SDK opens a text as the path of a file, unless the
+ * first 120 characters look like a data URI. So this part must be shorter than that.
  */
 const HEAD = String.raw`data:image/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,`
 /**

@@ -17,7 +17,7 @@ export const Nullable = <T>(type: string, options: SchemaOptions) =>
 export const SuccessField = Type.Literal(true, { description: 'Si la petición se ha cumplido' })
 
 /** Returns the schema of an answer `{ success: true, data }`. */
-export const Success = <T extends TSchema>(data: T) =>
+export const SuccessOf = <T extends TSchema>(data: T) =>
   Type.Object({
     success: SuccessField,
     data,
@@ -30,7 +30,7 @@ export const success = <T extends object>(fields: T) => ({
 })
 
 /** Returns the schema of an answer with one page of a list and the total number of pages. */
-export const Page = <T extends TSchema>(row: T) =>
+export const PageOf = <T extends TSchema>(row: T) =>
   Type.Object({
     success: SuccessField,
     data: Type.Array(row, {
@@ -43,7 +43,7 @@ export const Page = <T extends TSchema>(row: T) =>
   })
 
 /** Returns the schema of the constant answer `{ success: true, message }`. */
-export const Confirmation = <T extends string>({ message }: { message: T }) =>
+export const ConfirmationOf = <T extends string>({ message }: { message: T }) =>
   Type.Object({
     success: SuccessField,
     message: Type.Literal(message, { description: 'Qué se ha hecho' }),
@@ -54,6 +54,3 @@ export const DELETED = {
   success: true,
   message: 'Eliminado correctamente',
 } as const
-
-/** The schema of DELETED. */
-export const Deleted = Confirmation(DELETED)

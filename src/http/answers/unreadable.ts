@@ -30,9 +30,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The oldest response that was not sent completely. If its request was read to the end, that is an
-  // earlier request. Otherwise it is the refused one: no answer is sent before its request has been
-  // read to the end (limits/bodies.ts).
+  // The response to the refused request, or to an earlier one that still waits for its answer. It is an
+  // earlier one if that request has been read to its end: the refused one has not.
   const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
     // If the refusal were sent now, the client would mistake it for the answer to the earlier request.
@@ -69,12 +68,15 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
 }
 
 /**
- * Refuses with a Failure what Node or Fastify would answer with a body of another shape. `unreadable`
- * is for a path that cannot be decoded and for HTTP/1.1 without `Host`, and `notFound` for an unknown
- * path, before the body is read. `unreadable` is also for a request without a known address, whose
- * client has reset the connection, and for one that arrives completely only after refuseConnection has
- * answered it. Refuses the method CONNECT with refuseConnection. Handles requests with an unknown
- * `Expect` header as if they had none.
+ * Refuses what Node or Fastify would answer with a body of another shape:
+ *
+ * - with the Failure `unreadable` a path that cannot be decoded, HTTP/1.1 without `Host`, a request
+ *   whose client has reset the connection, so that its address is unknown, and a request that arrives
+ *   completely only after refuseConnection has answered it
+ * - with the Failure `notFound` an unknown path, before the body is read
+ * - with refuseConnection the method CONNECT
+ *
+ * An unknown `Expect` header is ignored.
  */
 export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
