@@ -239,7 +239,7 @@ describe('a client that does not finish its request', () => {
     await sql.end()
   })
 
-  it('has no write carried out if it has reset the connection, because its address is unknown', async () => {
+  it('gets a 400 in the log if it has reset the connection, because its address is unknown', async () => {
     const path = '/api/modulo/1000000'
     const client = open(
       `DELETE ${path} HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`,

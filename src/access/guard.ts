@@ -77,9 +77,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // A request for the caller's own record is first looked up without the permission, which takes
-    // less time. It is looked up again, with the permission, if the user now has another profile than
-    // the token says. An ended session is looked up twice as well, without need.
+    // For the record or the map that is the caller's own, as the token says, the first look-up leaves
+    // out the permission, which takes less time. A second one, with the permission, follows if the
+    // caller has another profile now. It also follows, without need, if the session has ended.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -46,8 +46,8 @@ export function startPasswords() {
     hash: (plain: string, user?: number): Promise<string> => run({ plain }, user),
 
     /**
-     * Returns whether `hash` is a hash of `plain`. A text that no stored user can have as the
-     * password is not compared. Throws the Failure `busy` as `hash` does.
+     * Returns whether `hash` is a hash of `plain`. A text with NUL, an unpaired surrogate or more than
+     * 72 bytes is nobody's password, and is not compared. Throws the Failure `busy` as `hash` does.
      */
     async compare(plain: string, hash: string, user?: number): Promise<boolean> {
       return isStorable(plain) && fitsBcrypt(plain) && run({ plain, hash }, user)

@@ -12,8 +12,8 @@ export const BODY_LIMIT = 64 * 1024
  */
 const BODY_MEMORY = 64 * 1024 * 1024
 /**
- * How many bytes of each body are not counted. A route with this `bodyLimit` is never refused because
- * other bodies have taken the memory.
+ * How many bytes of each body are not counted. A route with this `bodyLimit` is never refused for lack
+ * of memory.
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 

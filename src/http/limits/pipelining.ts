@@ -4,10 +4,10 @@ import type { RequestListener } from 'node:http'
 const MAX_UNANSWERED = 16
 
 /**
- * Drops a request. Node then calls this function, in place of its own, for the head of each further
- * request of the connection. If a request with the header `Upgrade` kept its `upgrade`, Node would hand
- * over the connection, and Node 24 would then not abort the requests in flight. The result 0 makes the
- * parser go on as usual.
+ * Drops a request. On a connection that limitPipelining closes, it takes the place of the function that
+ * Node calls for the head of each request. If a request with the header `Upgrade` kept its `upgrade`,
+ * Node would hand over the connection, and Node 24 would then not abort the requests in flight. The
+ * result 0 makes the parser go on as usual.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
