@@ -12,7 +12,8 @@ const TOKEN_SECONDS = 28_800
 
 /**
  * Returns the payload of a request's token. Throws the Failure `unauthenticated` if the token is
- * missing, expired or wrongly signed, or if its `id` or `ver` does not fit a column of the type integer.
+ * missing, expired or wrongly signed, or if its `id` or `ver` does not fit a column of the type
+ * integer.
  */
 export type VerifyToken = (request: FastifyRequest) => Token
 

@@ -114,8 +114,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`. Logs the
-   * loss of the database, once.
+   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`. Logs
+   * the loss of the database, once.
    */
   async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
