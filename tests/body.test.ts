@@ -30,13 +30,15 @@ const cookie = `auth_token=${service.adminToken}`
 
 interface Sent {
   chunked?: boolean
+  /** Whether each byte is a chunk of its own. */
+  byByte?: boolean
   session?: boolean
   type?: string
 }
 
 /** Sends all of `body` even when the answer comes earlier, as ordinary clients do. */
 async function send(method: string, path: string, body: string | Buffer, sent: Sent = {}) {
-  const { chunked = false, session = true, type = 'application/json' } = sent
+  const { chunked = false, byByte = false, session = true, type = 'application/json' } = sent
   const request = httpRequest(address + path, {
     method,
     headers: {
@@ -47,7 +49,8 @@ async function send(method: string, path: string, body: string | Buffer, sent: S
   })
   // The service may close the connection before the whole body has been sent.
   request.on('error', () => {})
-  request.end(body)
+  if (byByte) for (const byte of String(body)) request.write(byte)
+  request.end(byByte ? undefined : body)
   const [response] = await once(request, 'response')
   return { status: response.statusCode, body: await json(response) }
 }
@@ -87,6 +90,11 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
     expect(await send(method, path, body)).toEqual(withoutFields)
   })
 
+  it('reads a body in chunks of one byte', async () => {
+    const body = `{}${' '.repeat(900)}`
+    expect(await send(method, path, body, { byByte: true })).toEqual(withoutFields)
+  })
+
   it('answers a request without a body like one without fields', async () => {
     expect(withoutHeaders(await service.call(method, path))).toEqual(withoutFields)
   })
@@ -118,6 +126,11 @@ describe('a large body', () => {
       expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(UNAUTHENTICATED)
       expect(await send('PUT', perfil, body, { chunked, type: 'text/csv' })).toEqual(UNSUPPORTED)
     }
+  })
+
+  it('is refused as too large in chunks of one byte', async () => {
+    const path = '/api/permisos/guardar-matriz'
+    expect(await send('POST', path, ' '.repeat(200_000), { byByte: true })).toEqual(TOO_LARGE)
   })
 
   it('gets its answer even when the client reads only after it has sent everything', async () => {

@@ -99,7 +99,7 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
     const small = open('/api/permisos/guardar-matriz')
     const [socket] = await once(small, 'socket')
     socket.write(`${'1\r\n \r\n'.repeat(1024 * 1024 - 2)}2\r\n{}\r\n0\r\n\r\n`)
-    expect(await answerTo(small)).toMatchObject({ status: 400 })
+    expect(await answerTo(small)).toMatchObject({ status: 413 })
     // Each body is far above the limit of a logout, and unfinished.
     const large = Array.from({ length: 60 }, () => open('/api/auth/logout'))
     for (const request of large) request.on('error', () => {}).write(Buffer.alloc(3_000_000))

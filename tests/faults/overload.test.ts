@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
@@ -26,6 +28,8 @@ const TOO_MANY = 10 * CLIENTS
 const LATENCY = 5000
 const HEALTH_LATENCY = 1000
 const MEMORY = 400
+/** How long others may wait while bodies arrive in chunks of one byte, in milliseconds. */
+const CHUNKS_LATENCY = 2000
 const STATED_CAPACITY = 1000
 const REFUSED = { ...BUSY, retryAfter: '5' }
 
@@ -121,3 +125,32 @@ it('the service stays within its bounds under ten times its load, and refuses re
   expect(await get('/api/perfil/list')).toMatchObject({ status: 200 })
   await flood(CLIENTS, 2)
 })
+
+it.each(['strangers send', 'a user sends'])(
+  'others are answered while %s bodies in chunks of one byte',
+  async (who) => {
+    const { authorization } = who === 'a user sends' ? sessionOf(0) : {}
+    const head = [
+      'POST /api/usuario HTTP/1.1',
+      'Host: x',
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      `Authorization: ${authorization}`,
+    ]
+    const { port } = new URL(service.url)
+    const clients = Array.from({ length: 16 }, () => connect(Number(port), '127.0.0.1'))
+    for (const client of clients) client.on('error', () => {}).write(`${head.join('\r\n')}\r\n\r\n`)
+
+    // 40 Mbit/s in all. An image may have so many bytes that no body reaches its limit.
+    const chunks = '1\r\n \r\n'.repeat(5000)
+    const sending = setInterval(() => {
+      for (const client of clients) client.write(chunks)
+    }, 100)
+    const answers = await during(sleep(5000), () => get('/api/perfil/list'))
+    clearInterval(sending)
+    for (const client of clients) client.destroy()
+
+    const late = answers.filter(({ status, ms }) => status !== 200 || ms > CHUNKS_LATENCY)
+    expect(late).toEqual([])
+  },
+)

@@ -17,6 +17,14 @@ const BODY_MEMORY = 64 * 1024 * 1024
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 
+/** A body may have this many pieces of any size. See MIN_PIECE. */
+const FREE_PIECES = 1000
+/**
+ * How many bytes each further piece must have on average. A client may send its body in chunks of one
+ * byte, and each of them takes longer than a whole packet.
+ */
+const MIN_PIECE = 64
+
 /** The largest body that may have any number of JSON values, in bytes. */
 const UNCHECKED_BYTES = 1024 * 1024
 /**
@@ -36,8 +44,8 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  * as `null`. An answer is sent only after the whole body has arrived, except a refusal of unreadable
  * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
- * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
- *   than UNCHECKED_BYTES and may have more than 1,000 values
+ * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, when it comes in too
+ *   many small pieces, or when it is larger than UNCHECKED_BYTES and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -53,20 +61,22 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   app.removeAllContentTypeParsers()
 
   /**
-   * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`) could
-   * not count the bytes while they arrive, and would keep each piece: a client may send its body byte
-   * by byte.
+   * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`) would
+   * keep each piece until the end, and could count neither the bytes nor the pieces before.
    */
   async function readJson(request: FastifyRequest, payload: Readable) {
     const { bodyLimit } = request.routeOptions
     let body = Buffer.alloc(0)
     let size = 0
+    let pieces = 0
 
     try {
       // The iterator must not destroy the stream, or the client would get no answer.
       for await (const piece of payload.iterator({ destroyOnReturn: false })) {
         const end = size + piece.length
-        if (end > bodyLimit) throw new Failure('tooLarge')
+        pieces += 1
+        const hasTooMany = pieces > FREE_PIECES + end / MIN_PIECE
+        if (end > bodyLimit || hasTooMany) throw new Failure('tooLarge')
         setBodyBytes(request, Math.max(0, end - UNCOUNTED_BYTES))
         // Double the buffer when it is full.
         if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
@@ -123,6 +133,8 @@ function parseBody(body: Buffer) {
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
+  // `resume` alone would read each piece by itself.
+  body._dump?.()
   body.resume()
   finished(body, () => done())
 }
