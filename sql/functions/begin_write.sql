@@ -24,10 +24,9 @@
 -- Locks in this order, so that writes do not deadlock:
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
--- 2. an exclusive advisory lock on one profile, the first of `p_perfiles`, or the second if the first
---    is null, and a shared one on the caller's profile, by ascending id. The exclusive lock waits for
---    the writes in progress of all callers with that profile, and holds up their next ones (see
---    lock_usuario);
+-- 2. an exclusive advisory lock on the first profile of `p_perfiles` that is not null, and a shared one
+--    on the caller's profile, by ascending id. The exclusive lock waits for the writes in progress of
+--    all callers with that profile, and holds up their next ones (see lock_usuario);
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
 -- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so it
@@ -111,6 +110,7 @@ begin
   end if;
   limite := v_propio;
 
+  -- Release 0.2.0 sends a JSON null as `modulo` for an endpoint that needs only a session.
   if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil

@@ -5,8 +5,8 @@
 -- {idPerfil, idModulo, …flags}, which is null for a deletion.
 --
 -- Returns the ids of the record's present profile and of its new profile, if they exist. Both profiles
--- are locked. If a later statement finds the record in yet another profile, another transaction has
--- added it after this function looked for it, and the write must treat it as unknown.
+-- are locked. A later statement may write only a record of these profiles: a record of any other
+-- profile was added after this function had looked for it, and counts as unknown.
 --
 -- Acquires share_modulos, so that the module is neither renamed nor deleted meanwhile. Acquires an
 -- advisory lock for an existing record, so that nobody moves the record to another profile before its

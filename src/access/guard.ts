@@ -77,9 +77,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For the record or the map that is the caller's own, as the token says, the first look-up leaves
-    // out the permission, which takes less time. A second one, with the permission, follows if the
-    // caller has another profile now. It also follows, without need, if the session has ended.
+    // Callers need no permission for their own record or map, and a look-up without one takes less
+    // time. If the token says that it is the caller's own, this look-up comes first. Another one, with
+    // the permission, follows if it found no session, or if the caller has another profile now.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -23,12 +23,17 @@ const BYTES = fragment`
  * `siguiente` is the id of the last row if there are more rows, and null otherwise: the next page has
  * the rows before it.
  *
- * Each filter has an index in which the rows of the page are adjacent. So with one filter the
- * statement reads at most MAX_ROWS + 1 rows, wherever the page begins. Both ends of the page compare
- * the filter's columns together with the time, like `("idUsuario", fecha, id) < (7, now(), 0)`. If the
- * filter were a condition of its own, PostgreSQL could read the rows of all users in the order of
- * their time instead. `idUsuario` together with `entidad` uses one index, and the other condition is
- * checked row by row.
+ * Each filter has an index in which the rows of the page are adjacent. With `entidad=perfil`, `id=7`
+ * and `antes=900`, for example, the statement is
+ *
+ *     where (entidad, "idEntidad", fecha) >= ('perfil', 7, …)
+ *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
+ *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
+ *
+ * The filter and the time are compared together, at both ends of the page. So with one filter
+ * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
+ * could read the rows of all records in the order of their time. `idUsuario` together with `entidad`
+ * uses one index, and the other condition is checked row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
@@ -85,11 +90,7 @@ const BY_REGISTRO = {
 
 /**
  * Returns the index for the filter, the values of its columns, and the condition that it does not
- * serve. With `entidad=perfil`, `id=7` and `antes=900`, for example, the statement is
- *
- *     where (entidad, "idEntidad", fecha) >= ('perfil', 7, …)
- *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
- *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
+ * serve.
  */
 function indexFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined && id !== undefined) {

@@ -30,12 +30,12 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The response to the refused request, or to an earlier one that still waits for its answer. It is an
-  // earlier one if that request has been read to its end: the refused one has not.
+  // The oldest request without an answer. If it has been read to its end, it is an earlier request than
+  // the refused one.
   const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
-    // If the refusal were sent now, the client would mistake it for the answer to the earlier request.
-    // So it is sent after that answer.
+    // The client would mistake the refusal for the answer to the earlier request. So it is sent after
+    // that answer.
     connection.pause()
     response.once('close', () => refuseConnection(app, connection, reason))
     return

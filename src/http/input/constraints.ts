@@ -1,16 +1,19 @@
 import type { SchemaOptions } from '@sinclair/typebox'
 import * as texts from '../../texts.js'
 
+/** The keys under which a field can replace the messages of its constraints. */
+export type MessageKey = 'missing' | 'characters' | 'length'
+
 /**
  * A constraint on the value of a field. The constraints of a field are checked in their order, and
  * the client gets the message of the first one that the value violates.
  */
 export interface Constraint {
   /**
-   * The key under which a field can replace the constraint's message (see `Messages` in fields.ts).
-   * A constraint whose message no field replaces needs none.
+   * The key of the message (see `Messages` in fields.ts). A constraint whose message no field replaces
+   * needs none.
    */
-  readonly key?: string
+  readonly key?: MessageKey
   /** The message for the client, with `%s` in the place of the field's name. */
   readonly message: string
   /** What the OpenAPI document says of the constraint, as keywords of JSON Schema. */
@@ -79,7 +82,7 @@ export const mustBeOneOf = (choices: readonly unknown[]): Constraint => ({
   isSatisfied: (value) => choices.includes(value),
 })
 
-// The next four are the functions of texts.ts, as constraints.
+// The next four constraints are the checks of texts.ts.
 export const mustBeStorable: Constraint = {
   key: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',

@@ -8,6 +8,7 @@ import {
 import { Failure } from '../answers/failures.js'
 import {
   type Constraint,
+  type MessageKey,
   mustBeBoolean,
   mustBeId,
   mustBeOneOf,
@@ -24,7 +25,7 @@ import {
  * The contract's texts for the constraints of a field, by the key of the constraint, or one text
  * for all of them.
  */
-type Messages = Record<string, string> | string
+type Messages = Partial<Record<MessageKey, string>> | string
 
 /** The options of a field. All other keys are further keywords of its JSON Schema. */
 interface FieldOptions<T> extends SchemaOptions {
@@ -53,9 +54,9 @@ export function field<T>(
   function read(name: string, value: unknown, isOptional: boolean) {
     const violated = constraints.find((constraint) => !constraint.isSatisfied(value))
     if (violated) {
-      const { key = '', message } = violated
+      const { key, message } = violated
       if (key === 'missing' && isOptional) return undefined
-      const text = typeof messages === 'string' ? messages : messages[key]
+      const text = typeof messages === 'string' ? messages : key && messages[key]
       if (text !== undefined) throw new Failure('invalid', text)
       throw new Failure('malformed', message.replace('%s', name))
     }
