@@ -167,7 +167,7 @@ it('the statements of docs/operating.md find the answers to its questions in the
   )
   const answers: postgres.RowList<postgres.Row[]>[] = []
   for (const statement of statements) answers.push(await sql.unsafe(statement))
-  const [strangers, saves, ids, grants, moves, writes] = answers
+  const [strangers, saves, ids, grants, moves, deletions, writes] = answers
 
   expect(strangers).toEqual([])
   // If nobody had logged in from that address, the statement would find all three.
@@ -186,6 +186,10 @@ it('the statements of docs/operating.md find the answers to its questions in the
   ])
   expect(moves).toMatchObject([
     { strNombreUsuario: 'admin', nombre: 'carlos', antes: 'Viejo', despues: 'Nuevo' },
+  ])
+  expect(deletions).toMatchObject([
+    { strNombreUsuario: 'admin', idEntidad: bruna, nombre: 'bruna' },
+    { strNombreUsuario: 'bruna', ip: '127.0.0.1', idEntidad: carlos, nombre: 'carlos' },
   ])
   expect(writes).toMatchObject([
     { ip: '127.0.0.1', accion: 'login', entidad: 'usuario', nombre: 'bruna' },
