@@ -17,12 +17,11 @@ const BODY_MEMORY = 64 * 1024 * 1024
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 
-/** A body may have this many pieces of any size. See MIN_PIECE. */
-const FREE_PIECES = 1000
 /**
- * How many bytes each further piece must have on average. A client may send its body in chunks of one
- * byte, and each of them takes longer than a whole packet.
+ * A body may come in this many pieces, such as chunks, and in one more for each MIN_PIECE of its bytes.
+ * Each piece takes time of its own, and a client may send its body in chunks of one byte.
  */
+const FREE_PIECES = 1000
 const MIN_PIECE = 64
 
 /** The largest body that may have any number of JSON values, in bytes. */
