@@ -30,15 +30,15 @@ const cookie = `auth_token=${service.adminToken}`
 
 interface Sent {
   chunked?: boolean
-  /** Whether each byte is a chunk of its own. */
-  byByte?: boolean
+  /** The length of the chunks in which the body is sent. */
+  chunkLength?: number
   session?: boolean
   type?: string
 }
 
 /** Sends all of `body` even when the answer comes earlier, as ordinary clients do. */
 async function send(method: string, path: string, body: string | Buffer, sent: Sent = {}) {
-  const { chunked = false, byByte = false, session = true, type = 'application/json' } = sent
+  const { chunked = false, chunkLength, session = true, type = 'application/json' } = sent
   const request = httpRequest(address + path, {
     method,
     headers: {
@@ -49,8 +49,14 @@ async function send(method: string, path: string, body: string | Buffer, sent: S
   })
   // The service may close the connection before the whole body has been sent.
   request.on('error', () => {})
-  if (byByte) for (const byte of String(body)) request.write(byte)
-  request.end(byByte ? undefined : body)
+  if (chunkLength) {
+    for (let start = 0; start < body.length; start += chunkLength) {
+      request.write(body.slice(start, start + chunkLength))
+    }
+    request.end()
+  } else {
+    request.end(body)
+  }
   const [response] = await once(request, 'response')
   return { status: response.statusCode, body: await json(response) }
 }
@@ -92,7 +98,7 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
 
   it('reads a body in chunks of one byte', async () => {
     const body = `{}${' '.repeat(900)}`
-    expect(await send(method, path, body, { byByte: true })).toEqual(withoutFields)
+    expect(await send(method, path, body, { chunkLength: 1 })).toEqual(withoutFields)
   })
 
   it('answers a request without a body like one without fields', async () => {
@@ -128,9 +134,11 @@ describe('a large body', () => {
     }
   })
 
-  it('is refused as too large in chunks of one byte', async () => {
+  it('is refused as too large in chunks of one byte, and read in chunks of 64', async () => {
     const path = '/api/permisos/guardar-matriz'
-    expect(await send('POST', path, ' '.repeat(200_000), { byByte: true })).toEqual(TOO_LARGE)
+    const body = ' '.repeat(MIB)
+    expect(await send('POST', path, body, { chunkLength: 1 })).toEqual(TOO_LARGE)
+    expect(await send('POST', path, body, { chunkLength: 64 })).toEqual(MALFORMED)
   })
 
   it('gets its answer even when the client reads only after it has sent everything', async () => {

@@ -110,7 +110,6 @@ begin
   end if;
   limite := v_propio;
 
-  -- Release 0.2.0 sends a JSON null as `modulo` for an endpoint that needs only a session.
   if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil

@@ -77,9 +77,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // Callers need no permission for their own record or map, and a look-up without one takes less
-    // time. If the token says that it is the caller's own, this look-up comes first. Another one, with
-    // the permission, follows if it found no session, or if the caller has another profile now.
+    // For their own record or map callers need no permission, and a look-up without one takes less time.
+    // If the token says that the record is the caller's own, this look-up comes first. The one with the
+    // permission follows if the first one finds no session or another profile.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

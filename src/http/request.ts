@@ -17,7 +17,7 @@ declare module 'node:http' {
   interface IncomingMessage {
     /**
      * Discards the rest of the body. Node calls it for a body that nobody has read when its answer is
-     * sent. Node's types and documents do not have it.
+     * sent. Node's types and documents do not have it, and requests of Fastify's `inject` lack it.
      */
     _dump?(): void
   }

@@ -30,8 +30,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The oldest request without an answer. If it has been read to its end, it is an earlier request than
-  // the refused one.
+  // The response to the oldest request without an answer. If that request has been read to its end, it
+  // is an earlier one than the refused one.
   const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request. So it is sent after

@@ -18,8 +18,8 @@ const BODY_MEMORY = 64 * 1024 * 1024
 export const UNCOUNTED_BYTES = 16 * 1024
 
 /**
- * A body may come in this many pieces, such as chunks, and in one more for each MIN_PIECE of its bytes.
- * Each piece takes time of its own, and a client may send its body in chunks of one byte.
+ * A body may come in this many pieces, such as chunks, and in one more for each MIN_PIECE bytes that
+ * have arrived. Each piece takes time of its own, and a client may send chunks of one byte.
  */
 const FREE_PIECES = 1000
 const MIN_PIECE = 64
@@ -132,7 +132,7 @@ function parseBody(body: Buffer) {
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
-  // `resume` alone would read each piece by itself.
+  // Node then drops further pieces at once. With `resume` alone, each would pass through the stream.
   body._dump?.()
   body.resume()
   finished(body, () => done())
