@@ -15,6 +15,7 @@ import {
   withoutHeaders,
 } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
+import { inChunks } from './chunks.js'
 import { addressOf, ENDPOINT_NAMES, endpoint, usuario } from './endpoints.js'
 
 const MIB = 1024 * 1024
@@ -44,16 +45,15 @@ async function send(method: string, path: string, body: string | Buffer, sent: S
     headers: {
       'content-type': type,
       ...(session && { cookie }),
-      ...(chunked && { 'transfer-encoding': 'chunked' }),
+      ...((chunked || chunkLength) && { 'transfer-encoding': 'chunked' }),
     },
   })
   // The service may close the connection before the whole body has been sent.
   request.on('error', () => {})
   if (chunkLength) {
-    for (let start = 0; start < body.length; start += chunkLength) {
-      request.write(body.slice(start, start + chunkLength))
-    }
-    request.end()
+    request.flushHeaders()
+    const [socket] = await once(request, 'socket')
+    socket.write(inChunks(String(body), chunkLength))
   } else {
     request.end(body)
   }

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { ADMIN_ENV, cloneDatabase } from '../app.js'
 import { authorization, JWT_SECRET } from '../bench/data.js'
+import { inChunks } from '../chunks.js'
 import { serve } from '../cleanup.js'
 import { during } from '../during.js'
 import { killAll, start } from '../service.js'
@@ -103,8 +104,7 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
     ] as const) {
       const small = open('/api/permisos/guardar-matriz')
       const [socket] = await once(small, 'socket')
-      const chunk = `${length.toString(16)}\r\n${' '.repeat(length)}\r\n`
-      socket.write(`${chunk.repeat((1024 * 1024) / length)}0\r\n\r\n`)
+      socket.write(inChunks(' '.repeat(1024 * 1024), length))
       expect(await answerTo(small)).toMatchObject({ status })
     }
     // Each body is far above the limit of a logout, and unfinished.
