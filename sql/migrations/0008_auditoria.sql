@@ -382,7 +382,7 @@ create trigger protect_auditoria before update or delete or truncate on auditori
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.
 create function prepare_usuario() returns trigger
-language plpgsql
+language plpgsql set search_path from current
 as $$
 begin
   -- In an insertion, `old` is null.

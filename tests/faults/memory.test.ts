@@ -97,7 +97,7 @@ function peakMb() {
 describe.skipIf(process.platform !== 'linux')('memory', () => {
   it('grows by less than 100 MB for bodies in tiny chunks and for bodies above the limit', async () => {
     const before = peakMb()
-    // The smallest chunks in which a body of this length is read, and smaller ones.
+    // In the first chunks, a body of this length is read; in the second, it is refused.
     for (const [length, status] of [
       [64, 400],
       [1, 413],
