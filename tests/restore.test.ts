@@ -14,30 +14,17 @@ const dumpVersion = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).st
 /** Whether pg_dump can dump the server. It refuses a server that is newer than itself. */
 const isUsable = Number(dumpVersion ?? 0) >= server?.major
 
-/** Copies the migrated database and empties the copy with a statement; returns its URL. */
-async function cloneEmptied(statement: string) {
-  const url = await cloneDatabase()
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  await sql.unsafe(statement)
-  await sql.end()
-  return url
-}
+const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario', 'migracion', 'auditoria']
 
 /** Statements that remove the whole schema, or only the rows. */
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const WITHOUT_ROWS = `
   set session_replication_role = replica;
-  truncate perfil, modulo, permisos_perfil, usuario, migracion, auditoria`
+  truncate ${TABLES}`
 
+/** Reads all rows, in the order of their primary keys, which are the first columns. */
 const content = (sql: postgres.Sql) =>
-  Promise.all([
-    sql`select * from perfil order by id`,
-    sql`select * from modulo order by id`,
-    sql`select * from permisos_perfil order by id`,
-    sql`select * from usuario order by id`,
-    sql`select * from auditoria order by id`,
-    sql`select nombre, aplicada from migracion order by nombre`,
-  ])
+  Promise.all(TABLES.map((table) => sql`select * from ${sql(table)} order by 1`))
 
 it.skipIf(!isUsable).each([
   ['schema and data into an empty database', WITHOUT_SCHEMA, [], ''],
@@ -58,16 +45,17 @@ it.skipIf(!isUsable).each([
       encoding: 'buffer',
     })
 
-    const url = await cloneEmptied(emptying)
+    const url = await cloneDatabase()
+    const target = postgres(url, { max: 1, onnotice: () => {} })
+    await target.unsafe(emptying)
     const restoring = run('pg_restore', [...options, '--no-owner', `--dbname=${url}`], {
       env: { ...process.env, PGOPTIONS },
     })
     restoring.child.stdin?.end(dump)
     expect((await restoring).stderr).toBe('')
 
-    const direct = postgres(url, { max: 1 })
-    expect(await content(direct)).toEqual(await content(sql))
-    await direct.end()
+    expect(await content(target)).toEqual(await content(sql))
+    await target.end()
     const restored = await testApp({ DATABASE_URL: url })
     const created = await restored.call('POST', '/api/perfil', { strNombrePerfil: 'nuevo' })
     expect(created.body.data).toMatchObject({ id: id + 2 })
