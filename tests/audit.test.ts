@@ -119,7 +119,7 @@ describe('the audit of a write', () => {
     ])
     const { rows } = await save([
       { idModulo: a, ...ALL },
-      { idModulo: b, bitEliminar: true },
+      { idModulo: b, bitEditar: true, bitEliminar: true },
       { idModulo: c },
     ])
     const permiso = (idModulo: number, nombreModulo: string, held: object) => ({
@@ -138,7 +138,7 @@ describe('the audit of a write', () => {
         nombre: 'Ventas',
         antes: { permisos: [permiso(b, 'B', { bitEditar: true })] },
         despues: {
-          permisos: [permiso(b, 'B', { bitEliminar: true }), permiso(c, 'C', {})],
+          permisos: [permiso(b, 'B', { bitEditar: true, bitEliminar: true }), permiso(c, 'C', {})],
           ids: expect.any(Array),
         },
       }),
@@ -660,6 +660,7 @@ describe('the rows by which a user got a permission', () => {
     const idModulo = await addModulo(MODULO)
     const [dos, tres] = [await addPerfil(), await addPerfil()]
     const juan = await addUsuario(dos)
+    await grant(dos, idModulo, { bitEditar: true })
     expect(await origenOf(juan)).toEqual([])
     const granted = await grant(dos, idModulo, { bitEliminar: true })
     expect(await origenOf(juan)).toEqual([granted])
