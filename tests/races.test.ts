@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type Answer,
   type AnswerWithHeaders,
   DELETED,
+  FORBIDDEN,
   MATRIX_REPLACED,
   statusCodeAnswer,
   withoutHeaders,
@@ -14,32 +13,23 @@ import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, type Method } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
-// A write first checks whether the caller may change a row, and then changes it. These tests create
-// the row between the check and the change: the write must behave as if the row did not exist. The
-// attacker guesses the id of the next row and sends a write with this id. Meanwhile an
+// A write first checks whether the caller may change a row, and then changes it. The first group of
+// tests creates the row between the check and the change: the write must behave as if the row did not
+// exist. The attacker guesses the id of the next row and sends a write with this id. Meanwhile an
 // administrator creates the row, which the attacker may not change: a profile with more
-// permissions, or a row of such a profile.
+// permissions, or a row of such a profile. The attacker must get the answer for an unknown id, and the
+// row must not change.
 //
-// The first group tests each attack once. It replaces the SQL functions that make the checks. Each
-// replacement makes the same check and then waits until the test releases an advisory lock.
-// Meanwhile the row is created. The attacker must get the answer for an unknown id, and the row
-// must not change.
+// In the second group, somebody else writes meanwhile what the check has read. That must wait until
+// the attacker's write has ended.
 //
-// The second group stops the attacker's write in the same way. Meanwhile somebody else writes what
-// the check has read. That must wait until the attacker's write has ended.
-//
-// The third group tests each attack RACE_ROUNDS times with the original functions and two
-// replicas. The attacker repeats the request, and the row is created at a random moment.
+// Both groups replace the SQL functions that make the checks. Each replacement makes the same check and
+// then waits until the test releases an advisory lock.
 
-/** How many times the third group runs each attack. With 400 it finds a gap of a millisecond. */
-const ROUNDS = Number(process.env.RACE_ROUNDS ?? 4)
 /** The SQL functions that check a write, and the keys of the advisory locks at which they stop. */
 const CHECKS = { begin_write: 11, refuse_beyond: 12 }
 
-const first = await testApp()
-const { config, call, login } = first
-const second = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
-const replicas = [first, second]
+const { config, call, login } = await testApp()
 const sql = postgres(config.DATABASE_URL.url, { onnotice: () => {} })
 afterAll(() => sql.end())
 
@@ -51,25 +41,21 @@ let world: Awaited<ReturnType<typeof makeWorld>>
  * `fuerte`, which has every flag on AJENO.
  */
 async function makeWorld() {
-  const insertPerfil = (nombre: string) =>
-    idOf(sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`)
   const previo = await insertPerfil('previo')
-  const propio = await insertPerfil('propio')
+  const { id: atacante, idPerfil: propio, token } = await insertCaller('atacante')
   const debil = await insertPerfil('debil')
   const fuerte = await insertPerfil('fuerte')
-  await sql`insert into permisos_perfil ${sql(
-    (await sql`select id from modulo order by id`).map(({ id }) => record(propio, id, FLAGS)),
-  )}`
   const ajeno = await insertModulo('AJENO')
   const libre = await insertModulo('LIBRE')
   await sql`insert into permisos_perfil ${sql(record(fuerte, ajeno, FLAGS))}`
-  const atacante = await insertUsuario('atacante', propio)
   const complice = await insertUsuario('complice', debil)
-  const token = await login('atacante', ADMIN.strPwd)
   return { previo, propio, debil, fuerte, ajeno, libre, atacante, complice, token }
 }
 
 const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
+
+const insertPerfil = (nombre: string) =>
+  idOf(sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`)
 
 const insertModulo = (nombre: string) =>
   idOf(sql`insert into modulo ("strNombreModulo") values (${nombre}) returning id`)
@@ -87,6 +73,15 @@ const insertUsuario = (nombre: string, idPerfil: number) =>
     select ${nombre}, ${idPerfil}, "strPwd", ${`${nombre}@x.es`}
     from usuario where "strNombreUsuario" = ${ADMIN.strNombreUsuario} returning id
   `)
+
+/** Inserts a profile that has every flag on the four system modules, and a user who has the profile. */
+async function insertCaller(nombre: string) {
+  const idPerfil = await insertPerfil(nombre)
+  const records = [1, 2, 3, 4].map((idModulo) => record(idPerfil, idModulo, FLAGS))
+  await sql`insert into permisos_perfil ${sql(records)}`
+  const id = await insertUsuario(nombre, idPerfil)
+  return { id, idPerfil, token: await login(nombre, ADMIN.strPwd) }
+}
 
 let turn = 0
 const usuario = (idPerfil: number) => {
@@ -182,6 +177,14 @@ const ATTACKS: Attack[] = [
     lastCheck: 'begin_write',
   },
   {
+    name: 'adds a record to a new profile',
+    table: 'perfil',
+    create: createAdministrador,
+    request: (id) => ['POST', '/api/permisos', record(id, world.libre, [])],
+    unknown: statusCodeAnswer(400, 'El perfil o el módulo no existe'),
+    lastCheck: 'begin_write',
+  },
+  {
     name: 'deletes a new record of a stronger profile',
     table: 'permisos_perfil',
     create: createRecord,
@@ -238,44 +241,27 @@ const writeRecord = (): Request => [
 const succeed = async (...request: Request) => expect((await call(...request)).status).toBe(200)
 
 /** Writes of what decides whether the attacker may write. They leave the attacker's rights alone. */
-const CHANGES: { name: string; write?: () => Request; change: () => Promise<void> }[] = [
+const CHANGES: { name: string; write?: () => Request; change: () => Promise<unknown> }[] = [
   {
     name: 'the user who writes',
-    change: async () => {
-      await sql`update usuario set "idPerfil" = "idPerfil" where id = ${world.atacante}`
-    },
+    change: async () =>
+      sql`update usuario set "idPerfil" = "idPerfil" where id = ${world.atacante}`,
   },
   {
     name: 'the permissions of the user who writes',
-    change: () => {
-      const permisos = [1, 2, 3, 4].map((idModulo) => record(world.propio, idModulo, FLAGS))
-      return succeed('POST', '/api/permisos/guardar-matriz', { idPerfil: world.propio, permisos })
-    },
-  },
-  {
-    name: 'the permissions of the user who writes, with psql',
-    change: async () => {
-      await sql`
-        update permisos_perfil set "bitEditar" = "bitEditar" where "idPerfil" = ${world.propio}
-      `
-    },
+    change: async () => sql`
+      update permisos_perfil set "bitEditar" = "bitEditar" where "idPerfil" = ${world.propio}
+    `,
   },
   {
     name: 'the profile that is written',
-    change: () => succeed('POST', '/api/permisos/guardar-matriz', { idPerfil: world.debil }),
+    change: async () => sql`update perfil set "bitAdministrador" = false where id = ${world.debil}`,
   },
   {
-    name: 'the profile that is written, with psql',
-    change: async () => {
-      await sql`update perfil set "bitAdministrador" = false where id = ${world.debil}`
-    },
-  },
-  {
-    name: 'the profile that is written and has a lower id than the own one, with psql',
+    name: 'the profile that is written and has a lower id than the own one',
     write: () => ['POST', '/api/permisos/guardar-matriz', { idPerfil: world.previo }],
-    change: async () => {
-      await sql`update perfil set "bitAdministrador" = false where id = ${world.previo}`
-    },
+    change: async () =>
+      sql`update perfil set "bitAdministrador" = false where id = ${world.previo}`,
   },
   {
     name: 'the modules of the records that are written',
@@ -392,7 +378,7 @@ describe('while a write is between its check and its change', () => {
   })
 
   it.each(CHANGES)('nobody changes $name', async ({ write = writeRecord, change }) => {
-    let changed: Promise<void> | undefined
+    let changed: Promise<unknown> | undefined
     const { status } = await stopAfter('begin_write', write(), async () => {
       changed = change()
       // Both writes wait: the attacker's for the test, and the change for the attacker's.
@@ -415,43 +401,46 @@ async function isWaitedFor(key: number) {
   return rows.length > 0
 }
 
-describe(`each of ${ROUNDS} rows that are created while their id is attacked stays untouched`, () => {
-  it.each(ATTACKS)('$name', { timeout: 300_000 }, async ({ table, create, request }) => {
-    const untouched = await readAttacked(table, await create())
-    let touched = 0
-    for (let round = 0; round < ROUNDS; round++) {
-      const id = await nextId(table)
-      let isCreated = false
-      const attacks = replicas.map(async (replica) => {
-        do {
-          await replica.call(...request(id), { token: world.token })
-        } while (!isCreated)
-      })
-      await sleep(Math.random() * 4)
-      expect(await create()).toBe(id)
-      isCreated = true
-      await Promise.all(attacks)
-      if (!isDeepStrictEqual(await readAttacked(table, id), untouched)) touched += 1
+/**
+ * Sends the requests while it holds a lock. Sends each of them when all those before it wait. Returns
+ * their answers.
+ */
+async function sendInOrder(lock: Begin, ...requests: (() => Promise<any>)[]) {
+  const answers: Promise<any>[] = []
+  await holder.begin(async (tx) => {
+    await lock(tx)
+    for (const request of requests) {
+      answers.push(request())
+      await expect.poll(() => countWaiting(sql)).toBe(answers.length)
     }
-    expect(touched).toBe(0)
   })
-})
+  return Promise.all(answers)
+}
+
+type Begin = (query: postgres.Sql | postgres.TransactionSql) => Promise<unknown>
+
+const lockPerfil =
+  (id: number): Begin =>
+  (query) =>
+    query`select from perfil where id = ${id} for update`
 
 it('answers 200 to one of two simultaneous logouts, and 401 to the other', async () => {
   const id = await insertUsuario('saliente', world.debil)
   const token = await login('saliente', ADMIN.strPwd)
-  let answers: Promise<{ status: number }[]> | undefined
-  await holder.begin(async (tx) => {
-    await tx`select from usuario where id = ${id} for update`
-    const logout = () => call('POST', '/api/auth/logout', undefined, { token })
-    answers = Promise.all([logout(), logout()])
-    while ((await countWaiting(holder)) < 2) await sleep(5)
-  })
-  const statuses = (await answers)?.map(({ status }) => status)
-  expect(statuses?.toSorted()).toEqual([200, 401])
+  const lock: Begin = (query) => query`select from usuario where id = ${id} for update`
+  const logout = () => call('POST', '/api/auth/logout', undefined, { token })
+  const answers = await sendInOrder(lock, logout, logout)
+  expect(answers).toMatchObject([{ status: 200 }, { status: 401 }])
 })
 
-type Begin = (query: postgres.Sql | postgres.TransactionSql) => Promise<unknown>
+it('renames no module that meanwhile gets a permission record', async () => {
+  const { debil, token } = world
+  const id = await insertModulo('SIN REGISTROS')
+  const add = () => call('POST', '/api/permisos', record(debil, id, []))
+  const rename = () => call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'OTRO' }, { token })
+  const answers = await sendInOrder(lockPerfil(debil), add, rename)
+  expect(answers).toMatchObject([{ status: 200 }, FORBIDDEN])
+})
 
 const beginWrite = (actor: object): Begin => {
   return (query) => query`select begin_write('{}', ${sql.json(actor as never)})`
@@ -462,19 +451,13 @@ const beginWrite = (actor: object): Begin => {
  * change waits. Returns the status of the change and the SQLSTATE of the second transaction.
  */
 async function changeBetween(begin: Begin, change: () => Promise<AnswerWithHeaders>) {
-  let changed: Promise<AnswerWithHeaders> | undefined
-  let second: Promise<string> | undefined
-  await holder.begin(async (tx) => {
-    await begin(tx)
-    changed = change()
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    second = begin(sql).then(
+  const beginAgain = () =>
+    begin(sql).then(
       () => 'none',
       ({ code }) => code,
     )
-    await expect.poll(() => countWaiting(sql)).toBe(2)
-  })
-  return { status: (await changed)?.status, code: await second }
+  const [{ status }, code] = await sendInOrder(begin, change, beginAgain)
+  return { status, code }
 }
 
 it('ends a session although its user always has a write in progress', async () => {
@@ -502,44 +485,38 @@ it('begins and records no session if the password is no longer the one that was 
   expect(logins).toHaveLength(0)
 })
 
-describe('although a user with the profile always has a write in progress', () => {
-  const permission = { modulo: 'USUARIO', accion: 'bitEditar' }
+it('renames a module although permission records are always being written', async () => {
+  const share: Begin = (query) => query`select share_modulos()`
+  const rename = () => call('PUT', `/api/modulo/${world.ajeno}`, { strNombreModulo: 'AJENO' })
+  expect(await changeBetween(share, rename)).toEqual({ status: 200, code: 'none' })
+})
 
-  async function changeWhileBusy(
-    nombre: string,
-    change: (idPerfil: number) => Promise<AnswerWithHeaders>,
-  ) {
-    const idPerfil = await idOf(
-      sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`,
-    )
-    await sql`
-      insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
-      select ${idPerfil}, id, true from modulo where "strNombreModulo" = ${permission.modulo}
-    `
-    const id = await insertUsuario(nombre, idPerfil)
-    const actor = { id, ver: 0, ...permission, enforced: true }
+/** Deletes all records of a profile. */
+const clear = (idPerfil: number, token?: string) =>
+  call('POST', '/api/permisos/guardar-matriz', { idPerfil }, { token })
+
+describe('although a user with the profile always has a write in progress', () => {
+  async function changeWhileBusy(change: (idPerfil: number) => Promise<AnswerWithHeaders>) {
+    const { id, idPerfil } = await insertCaller(`ocupado${++turn}`)
+    const actor = { id, ver: 0, modulo: 'USUARIO', accion: 'bitEditar', enforced: true }
     return changeBetween(beginWrite(actor), () => change(idPerfil))
   }
 
   it('takes permissions from the profile', async () => {
-    const revoke = (idPerfil: number) =>
-      call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] })
-    expect(await changeWhileBusy('insistentes', revoke)).toEqual({ status: 200, code: 'LL403' })
+    expect(await changeWhileBusy((id) => clear(id))).toEqual({ status: 200, code: 'LL403' })
   })
 
   it('takes permissions from the profile, for a caller whose profile has the higher id', async () => {
     const revoke = async (idPerfil: number) => {
       await insertUsuario('superior', await createAdministrador())
-      const token = await login('superior', ADMIN.strPwd)
-      return call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos: [] }, { token })
+      return clear(idPerfil, await login('superior', ADMIN.strPwd))
     }
-    expect(await changeWhileBusy('pertinaces', revoke)).toEqual({ status: 200, code: 'LL403' })
+    expect(await changeWhileBusy(revoke)).toEqual({ status: 200, code: 'LL403' })
   })
 
   it('adds a permission record to the profile', async () => {
-    const add = (idPerfil: number) =>
-      call('POST', '/api/permisos', record(idPerfil, world.ajeno, FLAGS))
-    expect(await changeWhileBusy('tenaces', add)).toEqual({ status: 200, code: 'none' })
+    const add = (id: number) => call('POST', '/api/permisos', record(id, world.ajeno, FLAGS))
+    expect(await changeWhileBusy(add)).toEqual({ status: 200, code: 'none' })
   })
 })
 
@@ -549,64 +526,27 @@ it('deletes a permission record that another write moves to another profile mean
   const id = await idOf(sql`
     insert into permisos_perfil ${sql(record(debil, ajeno, []))} returning id
   `)
-  let answers: Promise<Answer[]> | undefined
-  await holder.begin(async (tx) => {
-    await tx`select from perfil where id = ${debil} for update`
-    const move = call('PUT', `/api/permisos/${id}`, record(fuerte, ajeno, []))
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    const remove = call('DELETE', `/api/permisos/${id}`)
-    await expect.poll(() => countWaiting(sql)).toBe(2)
-    answers = Promise.all([move, remove])
-  })
-  expect(await answers).toMatchObject([{ status: 200 }, { status: 200 }])
+  const move = () => call('PUT', `/api/permisos/${id}`, record(fuerte, ajeno, []))
+  const remove = () => call('DELETE', `/api/permisos/${id}`)
+  const answers = await sendInOrder(lockPerfil(debil), move, remove)
+  expect(answers).toMatchObject([{ status: 200 }, { status: 200 }])
   expect(await sql`select from permisos_perfil where id = ${id}`).toEqual([])
 })
 
-it('moves no permission record to a profile that is added meanwhile, for an administrator either', async () => {
-  const { debil, ajeno } = world
-  const id = await idOf(sql`
-    insert into permisos_perfil ${sql(record(debil, ajeno, []))} returning id
-  `)
-  const added = await nextId('perfil')
-  let isAnswered = false
-  let answer: Promise<Answer> | undefined
-  await holder.begin(async (tx) => {
-    await tx`select from permisos_perfil where id = ${id} for update`
-    answer = call('PUT', `/api/permisos/${id}`, record(added, ajeno, [])).finally(() => {
-      isAnswered = true
-    })
-    await expect.poll(async () => isAnswered || (await countWaiting(sql)) === 1).toBe(true)
-    expect(await createAdministrador()).toBe(added)
-  })
-  expect(await answer).toMatchObject({ status: 400 })
-})
-
 it('does not deadlock when two callers replace the matrix of each other’s profile', async () => {
-  const modulos = await sql`select id from modulo order by id`
-  const [una, otra] = await Promise.all(
-    ['una', 'otra'].map(async (nombre) => {
-      const id = await idOf(sql`
-        insert into perfil ("strNombrePerfil") values (${nombre}) returning id
-      `)
-      await sql`insert into permisos_perfil ${sql(modulos.map((modulo) => record(id, modulo.id, FLAGS)))}`
-      await insertUsuario(nombre, id)
-      return { id, token: await login(nombre, ADMIN.strPwd) }
-    }),
+  const una = await insertCaller('una')
+  const otra = await insertCaller('otra')
+  // The advisory locks of both profiles (sql/functions/begin_write.sql).
+  const lock: Begin = (query) => query`
+    select pg_advisory_xact_lock(73057, id)
+    from perfil
+    where id in (${una.idPerfil}, ${otra.idPerfil})
+  `
+  const answers = await sendInOrder(
+    lock,
+    () => clear(una.idPerfil, otra.token),
+    () => clear(otra.idPerfil, una.token),
   )
-  const [lower, higher] = [una, otra].toSorted((a, b) => Number(a?.id) - Number(b?.id))
-  if (!lower || !higher) throw new Error('there are two profiles')
-  const clear = ({ id }: typeof lower, { token }: typeof lower) =>
-    call('POST', '/api/permisos/guardar-matriz', { idPerfil: id, permisos: [] }, { token })
-
-  let answers: Promise<Answer[]> | undefined
-  await holder.begin(async (tx) => {
-    await tx`select from perfil where id = ${lower.id} for update`
-    const first = clear(lower, higher)
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    const second = clear(higher, lower)
-    await expect.poll(() => countWaiting(sql)).toBe(2)
-    answers = Promise.all([first, second])
-  })
   // The second caller has no permission any more.
-  expect(await answers).toMatchObject([{ status: 200 }, { status: 403 }])
+  expect(answers).toMatchObject([{ status: 200 }, { status: 403 }])
 })
