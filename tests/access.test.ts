@@ -29,11 +29,9 @@ async function makeWorld() {
       values (${`${nombre} ${turn}`}, ${administrador}) returning id`)
   const modulo = (nombre: string) =>
     idOf(sql`insert into modulo ("strNombreModulo") values (${`${nombre} ${turn}`}) returning id`)
-  const [{ strPwd } = { strPwd: '' }] = await sql<{ strPwd: string }[]>`
-    select "strPwd" from usuario where "strNombreUsuario" = ${ADMIN.strNombreUsuario}`
   const usuario = (nombre: string, idPerfil: number) =>
     idOf(sql`insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-      values (${`${nombre}${turn}`}, ${idPerfil}, ${strPwd}, ${`${nombre}${turn}@x.es`}) returning id`)
+      values (${`${nombre}${turn}`}, ${idPerfil}, 'hash', ${`${nombre}${turn}@x.es`}) returning id`)
 
   const [propio, debil, fuerte, administrador] = await Promise.all([
     perfil('propio'),
@@ -70,11 +68,6 @@ async function grant(idPerfil: number, idModulo: number, ...flags: Flag[]) {
   const [created] = await sql<{ id: number }[]>`
     insert into permisos_perfil ${sql({ idPerfil, idModulo, ...row })} returning id`
   return created?.id as number
-}
-
-async function revoke(idPerfil: number, name: string, flag: string) {
-  await sql`update permisos_perfil set ${sql({ [flag]: false })}
-    where "idPerfil" = ${idPerfil} and "idModulo" = ${await moduloId(name)}`
 }
 
 const attack = async (method: Method, url: string, body?: unknown) =>
@@ -129,7 +122,8 @@ describe('the permission of each endpoint', () => {
     const request = [method, url, method === 'GET' ? undefined : {}] as const
 
     expect((await attack(...request)).status).not.toBe(403)
-    await revoke(world.propio, modulo, accion)
+    await sql`update permisos_perfil set ${sql({ [accion]: false })}
+      where "idPerfil" = ${world.propio} and "idModulo" = ${await moduloId(modulo)}`
     const refused = await call(...request, { token: world.token })
     expect(withoutHeaders(refused)).toEqual(FORBIDDEN)
     expect(refused.headers['x-needs']).toBe(`${modulo}:${accion}`)
