@@ -502,11 +502,8 @@ it('does not deadlock when two records move between two profiles in both directi
   const [una, otra] = [await insertModulo('DE IDA'), await insertModulo('DE VUELTA')]
   const ida = await insertRecord(debil, una)
   const vuelta = await insertRecord(fuerte, otra)
-  const lock: Begin = (query) => query`
-    select from perfil where id in (${debil}, ${fuerte}) for update
-  `
   const answers = await sendInOrder(
-    lock,
+    lockPerfil(debil),
     () => call('PUT', `/api/permisos/${ida}`, record(fuerte, una, [])),
     () => call('PUT', `/api/permisos/${vuelta}`, record(debil, otra, [])),
   )
