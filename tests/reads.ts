@@ -6,25 +6,20 @@ export async function countReads(
   table: string,
   query: (tx: postgres.Sql) => Promise<unknown>,
 ) {
-  let reads = Number.NaN
-  const undo = new Error('undone')
-  await sql
-    .begin(async (tx) => {
-      const readCount = async () => {
-        const [row] = await tx`
-          select seq_tup_read + coalesce(idx_tup_fetch, 0) as reads
-          from pg_stat_xact_user_tables
-          where relname = ${table}
-        `
-        return Number(row?.reads)
-      }
-      const before = await readCount()
-      await query(tx as unknown as postgres.Sql)
-      reads = (await readCount()) - before
-      throw undo
-    })
-    .catch((error) => {
-      if (error !== undo) throw error
-    })
+  const tx = await sql.reserve()
+  const readCount = async () => {
+    const [row] = await tx`
+      select seq_tup_read + coalesce(idx_tup_fetch, 0) as reads
+      from pg_stat_xact_user_tables
+      where relname = ${table}
+    `
+    return Number(row?.reads)
+  }
+  await tx`begin`
+  const before = await readCount()
+  await query(tx)
+  const reads = (await readCount()) - before
+  await tx`rollback`
+  tx.release()
   return reads
 }
