@@ -93,7 +93,7 @@ describe('the permission map', () => {
     await sql`update modulo set "strNombreModulo" = 'USUARIO' where id = ${idModulo}`
   })
 
-  it('is not left by a truncate whose snapshot lacks records', async () => {
+  it('makes a truncate fail that does not see all records', async () => {
     const truncate = sql.begin('isolation level repeatable read', async (tx) => {
       await tx`select from modulo`
       await write(one, [{ idModulo }])
