@@ -43,8 +43,11 @@ export interface Endpoint {
   needs: 'nothing' | 'session' | 'administrador' | `${SystemModule} ${Flag}`
   /** Whether a session is enough when the path names the caller's own record. */
   isOpenToOwner?: true
-  /** The answer to an unexpected failure, such as a database that does not answer. */
-  unexpected: Answer
+  /**
+   * The answer to an unexpected failure, such as a database that does not answer. The default is
+   * INTERNAL.
+   */
+  unexpected?: Answer
   /** The id in the path of a sample request. */
   id?: number
   /** The query string of a sample request. */
@@ -53,7 +56,7 @@ export interface Endpoint {
   body?: object
   /** The answer to a body that has none of the endpoint's fields. */
   withoutFields?: Answer
-  /** The answer to a body above the limit. */
+  /** The answer to a body above the limit. The default is TOO_LARGE. */
   tooLarge?: Answer
 }
 
@@ -73,21 +76,16 @@ const NO_USUARIO_NAME = statusCodeAnswer(400, 'El campo strNombreUsuario es obli
 export const ENDPOINTS = {
   'POST /api/auth/login': {
     needs: 'nothing',
-    unexpected: INTERNAL,
     body: { ...ADMIN, captchaToken: 'humano' },
     withoutFields: statusCodeAnswer(400, 'Fallo en la validación del captcha.'),
-    tooLarge: TOO_LARGE,
   },
   'PUT /api/auth/password': {
     needs: 'session',
-    unexpected: INTERNAL,
     body: { strPwd: 'equivocada', strPwdNueva: 'otra clave' },
     withoutFields: statusCodeAnswer(400, 'El campo strPwd es obligatorio'),
-    tooLarge: TOO_LARGE,
   },
   'POST /api/auth/logout': {
     needs: 'session',
-    unexpected: INTERNAL,
   },
   'GET /api/permisos': {
     needs: 'PERMISOS bitConsulta',
@@ -95,22 +93,17 @@ export const ENDPOINTS = {
   },
   'POST /api/permisos': {
     needs: 'PERMISOS bitAgregar',
-    unexpected: INTERNAL,
     body: permiso,
     withoutFields: NO_IDS,
-    tooLarge: TOO_LARGE,
   },
   'PUT /api/permisos/:id': {
     needs: 'PERMISOS bitEditar',
-    unexpected: INTERNAL,
     id: 1,
     body: permiso,
     withoutFields: NO_IDS,
-    tooLarge: TOO_LARGE,
   },
   'DELETE /api/permisos/:id': {
     needs: 'PERMISOS bitEliminar',
-    unexpected: INTERNAL,
     id: 999,
   },
   'GET /api/permisos/mis-permisos/:idPerfil': {
@@ -129,7 +122,6 @@ export const ENDPOINTS = {
     unexpected: statusCodeAnswer(500, 'Error al guardar en base de datos'),
     body: matriz,
     withoutFields: statusCodeAnswer(400, 'ID de perfil requerido'),
-    tooLarge: TOO_LARGE,
   },
   'GET /api/perfil': {
     needs: 'PERFIL bitConsulta',
@@ -144,7 +136,6 @@ export const ENDPOINTS = {
     unexpected: statusCodeAnswer(500, 'Ocurrió un error interno al crear el perfil'),
     body: perfil,
     withoutFields: NO_PERFIL_NAME,
-    tooLarge: TOO_LARGE,
   },
   'PUT /api/perfil/:id': {
     needs: 'PERFIL bitEditar',
@@ -152,11 +143,9 @@ export const ENDPOINTS = {
     id: 2,
     body: perfil,
     withoutFields: NO_PERFIL_NAME,
-    tooLarge: TOO_LARGE,
   },
   'DELETE /api/perfil/:id': {
     needs: 'PERFIL bitEliminar',
-    unexpected: INTERNAL,
     id: 999,
   },
   'GET /api/modulo': {
@@ -172,7 +161,6 @@ export const ENDPOINTS = {
     unexpected: successFalseAnswer(200, 'No se pudo crear el módulo en la base de datos.'),
     body: { strNombreModulo: 'nuevo' },
     withoutFields: NO_MODULO_NAME,
-    tooLarge: TOO_LARGE,
   },
   'PUT /api/modulo/:id': {
     needs: 'MODULO bitEditar',
@@ -180,7 +168,6 @@ export const ENDPOINTS = {
     id: 999,
     body: { strNombreModulo: 'otro' },
     withoutFields: NO_MODULO_NAME,
-    tooLarge: TOO_LARGE,
   },
   'DELETE /api/modulo/:id': {
     needs: 'MODULO bitEliminar',
@@ -194,12 +181,10 @@ export const ENDPOINTS = {
   'GET /api/usuario/:id': {
     needs: 'USUARIO bitDetalle',
     isOpenToOwner: true,
-    unexpected: INTERNAL,
     id: 1,
   },
   'POST /api/usuario': {
     needs: 'USUARIO bitAgregar',
-    unexpected: INTERNAL,
     body: usuario('ana'),
     withoutFields: NO_USUARIO_NAME,
     tooLarge: statusCodeAnswer(500, 'La imagen es demasiado grande'),
@@ -214,16 +199,13 @@ export const ENDPOINTS = {
   },
   'DELETE /api/usuario/:id': {
     needs: 'USUARIO bitEliminar',
-    unexpected: INTERNAL,
     id: 999,
   },
   'GET /api/auditoria': {
     needs: 'administrador',
-    unexpected: INTERNAL,
   },
   'GET /api/auditoria/origen': {
     needs: 'administrador',
-    unexpected: INTERNAL,
     query: 'idUsuario=1&modulo=USUARIO&accion=bitEditar',
   },
 } satisfies Record<string, Endpoint>
@@ -232,11 +214,16 @@ export type EndpointName = keyof typeof ENDPOINTS
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[]
 
-/** Returns an endpoint's entry in the table. */
-export const endpoint = (name: EndpointName): Endpoint => ENDPOINTS[name]
+const DEFAULTS = { unexpected: INTERNAL, tooLarge: TOO_LARGE }
+
+/** Returns an endpoint's entry in the table, with the default answers. */
+export const endpoint = (name: EndpointName): Endpoint & typeof DEFAULTS => ({
+  ...DEFAULTS,
+  ...ENDPOINTS[name],
+})
 
 /** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */
-export function addressOf(name: EndpointName, id = endpoint(name).id) {
+export function addressOf(name: EndpointName, id: number | string | undefined = endpoint(name).id) {
   const [method, path = ''] = name.split(' ')
   const { query } = endpoint(name)
   const url = path.replace(/:\w+/, String(id))
