@@ -1,18 +1,17 @@
-import { createHmac } from 'node:crypto'
-import postgres from 'postgres'
-import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Answer, FORBIDDEN, NOT_FOUND, UNAUTHENTICATED, withoutHeaders } from './answers.js'
-import { ADMIN, cloneDatabase, JWT_SECRET, testApp } from './app.js'
+import { ADMIN, testApp } from './app.js'
 import { AUTH_ENDPOINTS } from './contract/auth.js'
 import { MODULO_ENDPOINTS } from './contract/modulo.js'
 import { PERFIL_ENDPOINTS } from './contract/perfil.js'
 import { PERMISOS_ENDPOINTS } from './contract/permisos.js'
 import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
+import { sign } from './contract/token.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
 import { addressOf, ENDPOINT_NAMES, endpoint } from './endpoints.js'
 
-/** The endpoints that the contract describes. */
+/** The endpoints that the contract describes, and others whose rules fit in the same tables. */
 const CONTRACT = {
   ...AUTH_ENDPOINTS,
   ...PERMISOS_ENDPOINTS,
@@ -23,8 +22,6 @@ const CONTRACT = {
 
 type ContractName = keyof typeof CONTRACT
 const CONTRACT_NAMES = Object.keys(CONTRACT) as ContractName[]
-const GUARDED = CONTRACT_NAMES.filter((name) => endpoint(name).needs !== 'nothing')
-const OTHERS = ENDPOINT_NAMES.filter((name) => !(name in CONTRACT))
 
 const contractOf = (name: ContractName): Contract => CONTRACT[name]
 
@@ -41,6 +38,11 @@ async function restore() {
   await sql`insert into modulo ${rows(MODULOS)}`
   await sql`insert into permisos_perfil ${rows(PERMISOS)}`
   await sql`insert into usuario ${rows([ROOT, ANA, EVA].map((user) => ({ ...user, strPwd })))}`
+  // Each of these rows moves to the end of its table, so a list without an order is not in that of
+  // the ids.
+  await sql`update perfil set "strNombrePerfil" = "strNombrePerfil" where id = 1`
+  await sql`update modulo set "strNombreModulo" = "strNombreModulo" where id = 1`
+  await sql`update permisos_perfil set "bitAgregar" = "bitAgregar" where id = 1`
 }
 
 /** Reads all rows of all tables. */
@@ -51,23 +53,17 @@ const stored = () => sql`
     (select jsonb_agg(usuario order by id) from usuario) as usuario
 `
 
-interface Options {
-  token?: string | null
-  headers?: Record<string, string>
-  through?: Pick<typeof service, 'call'>
-}
-
 /** Sends an endpoint's valid request with a change. */
 async function send(
   name: ContractName,
   change: Change = {},
-  { through = service, ...options }: Options = {},
+  options: Parameters<typeof service.call>[3] = {},
 ): Promise<Answer> {
   const { id, body } = contractOf(name)
   const { method, url } = addressOf(name, id)
   const { url: changedUrl = url, fields } = readChange(change)
   const changedBody = body && { ...body, ...fields }
-  return withoutHeaders(await through.call(method, changedUrl, changedBody, options))
+  return withoutHeaders(await service.call(method, changedUrl, changedBody, options))
 }
 
 /** Splits a change into the URL, undefined when it stays, and the changed fields of the body. */
@@ -78,11 +74,10 @@ function readChange(change: Change): { url?: string; fields: Json } {
   return { url, fields }
 }
 
-/** Sends a text as the body, to the URL of an endpoint's valid request. */
-async function sendText(name: ContractName, text: string, headers: object, token?: string | null) {
-  const { method, url } = addressOf(name, contractOf(name).id)
-  const options = { headers, ...(token !== undefined && { token }) }
-  return withoutHeaders(await service.call(method, url, text, options))
+/** Returns a change that adds what the endpoint does not know to its valid request. */
+const withUnknown = (name: ContractName): Change => {
+  const { id, body } = contractOf(name)
+  return body ? { id: 99, sobra: 1 } : `${addressOf(name, id).url}?sobra=1`
 }
 
 /** Returns a change as JSON for a title, cut after 90 characters. */
@@ -94,39 +89,30 @@ const short = (value: unknown) => {
 describe.each(CONTRACT_NAMES)('%s', (name) => {
   const { answer, same = {}, rules } = contractOf(name)
 
-  describe('with status 200,', () => {
-    beforeEach(restore)
+  beforeAll(restore)
 
-    const requests = Object.entries({ 'answers the valid request': [{}], ...same })
-    const cases = requests.flatMap(([title, changes]) =>
-      changes.map((change) => [title, short(change), change] as const),
-    )
-    it.each(cases)('%s: %s', async (_title, _change, change) => {
-      expect(await send(name, change)).toStrictEqual({ status: 200, body: answer })
-    })
+  const titled = rules.map((rule) => [rule.title, rule] as const)
+  it.each(titled)('%s, and changes no row', async (_title, { changes, answer: expected }) => {
+    const before = await stored()
+    const logged = service.readLog().length
+    for (const change of changes) {
+      expect(await send(name, change), short(change)).toStrictEqual(expected)
+    }
+    expect(await stored()).toEqual(before)
+    expect(service.readLog().slice(logged)).not.toContain('unexpected failure')
   })
 
-  if (rules.length === 0) return
-  describe('without changing any row,', () => {
-    let before: Awaited<ReturnType<typeof stored>>
-    let isUnchanged = false
-    // A test that succeeds has changed nothing, so the rows are restored only before the first test
-    // and after a failure.
-    beforeEach(async () => {
-      if (!isUnchanged) {
-        await restore()
-        before = await stored()
-      }
-      isUnchanged = false
-    })
-
-    it.each(rules)('$title', async ({ changes, answer: expected }) => {
-      for (const change of changes) {
-        expect(await send(name, change), short(change)).toStrictEqual(expected)
-      }
-      expect(await stored()).toEqual(before)
-      isUnchanged = true
-    })
+  const requests = Object.entries({
+    'answers the valid request': [{}],
+    'ignores unknown fields and parameters': [withUnknown(name)],
+    ...same,
+  })
+  const cases = requests.flatMap(([title, changes]) =>
+    changes.map((change) => [title, short(change), change] as const),
+  )
+  it.each(cases)('%s: %s', async (_title, _change, change) => {
+    await restore()
+    expect(await send(name, change)).toStrictEqual({ status: 200, body: answer })
   })
 })
 
@@ -134,8 +120,15 @@ it.each([
   ['GET', '/api/nada'],
   ['GET', '/api/permisos/1'],
   ['PATCH', '/api/perfil/2'],
+  ['PROPFIND', '/api/perfil'],
+  ['POST', '/api/perfil/1/2'],
 ] as const)('answers 404 where there is no endpoint: %s %s', async (method, path) => {
-  expect(withoutHeaders(await service.call(method, path))).toStrictEqual(NOT_FOUND)
+  // The body is neither read nor parsed.
+  const body = method === 'GET' ? undefined : '{'
+  const headers = { 'content-type': 'application/json' }
+  expect(
+    withoutHeaders(await service.call(method as 'GET', path, body, { headers })),
+  ).toStrictEqual(NOT_FOUND)
 })
 
 const EMAILS = ['a@b.cc', 'ana.b+c@x-y.ejemplo.com', 'ñu@ñandú.es', "o'brien@1.es"]
@@ -169,13 +162,8 @@ describe('the session', () => {
 
   const now = Math.floor(Date.now() / 1000)
   const payload = { id: 1, idPerfil: 1, nombre: ADMIN.strNombreUsuario, iat: now, exp: now + 3600 }
-
-  function jwt(changes: object = {}, alg = 'HS256', key = JWT_SECRET) {
-    const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
-    const text = `${encode({ alg, typ: 'JWT' })}.${encode({ ...payload, ...changes })}`
-    if (alg === 'none') return `${text}.`
-    return `${text}.${createHmac(alg.replace('HS', 'sha'), key).update(text).digest('base64url')}`
-  }
+  const jwt = (changes: object = {}, ...how: [alg?: string, key?: string]) =>
+    sign({ ...payload, ...changes }, ...how)
 
   /** Returns `token` with the payload of the token `other`. */
   function forged(token: string, other: string) {
@@ -184,55 +172,29 @@ describe('the session', () => {
     return [header, payload, signature].join('.')
   }
 
-  const INVALID: Record<string, string | null> = {
-    'no token': null,
-    empty: '',
-    'no JWT': 'x',
-    'forged payload': forged(jwt(), jwt({ id: 2 })),
-    unsigned: jwt().replace(/[^.]+$/, ''),
-    'alg none': jwt({}, 'none'),
-    HS512: jwt({}, 'HS512'),
-    'other key': jwt({}, 'HS256', 'otro secreto de pruebas de 32 caracteres'),
-    expired: jwt({ exp: now - 1 }),
-    'no exp': jwt({ exp: undefined }),
-    'no id': jwt({ id: undefined }),
-    'user inactive': jwt({ id: 3 }),
-    'user gone': jwt({ id: 99 }),
-  }
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-  it.each(GUARDED)(
-    '%s answers 401 to an invalid session before it reads the body',
-    async (name) => {
-      const before = await stored()
-      const got: Record<string, Answer> = {}
-      const want: Record<string, Answer> = {}
-      for (const [kind, token] of Object.entries(INVALID)) {
-        got[`${kind} in the cookie`] = await send(name, {}, { token })
-        want[`${kind} in the cookie`] = UNAUTHENTICATED
-        if (token === null) continue
-        // A header with Bearer takes precedence over the cookie, even if its token is empty.
-        const options = { headers: bearer(token), token: jwt() }
-        got[`${kind} as Bearer`] = await send(name, {}, options)
-        want[`${kind} as Bearer`] = UNAUTHENTICATED
-      }
-      if (contractOf(name).body) {
-        const json = { 'content-type': 'application/json' }
-        got.malformed = await sendText(name, '{', json, null)
-        got.huge = await sendText(name, 'x'.repeat(2 ** 21), json, null)
-        got.text = await sendText(name, 'x', { 'content-type': 'text/plain' }, null)
-        Object.assign(want, {
-          malformed: UNAUTHENTICATED,
-          huge: UNAUTHENTICATED,
-          text: UNAUTHENTICATED,
-        })
-      }
-      expect(got).toStrictEqual(want)
-      expect(await stored()).toEqual(before)
-    },
-  )
+  it.each([
+    ['is empty', ''],
+    ['is no JWT', 'x'],
+    ['has a forged payload', forged(jwt(), jwt({ id: 2 }))],
+    ['is unsigned', jwt().replace(/[^.]+$/, '')],
+    ['has alg none', jwt({}, 'none')],
+    ['is signed with HS512', jwt({}, 'HS512')],
+    ['is signed with another key', jwt({}, 'HS256', 'otro secreto de pruebas de 32 caracteres')],
+    ['has expired', jwt({ exp: now - 1 })],
+    ['has no exp', jwt({ exp: undefined })],
+    ['has no id', jwt({ id: undefined })],
+    ['is of an inactive user', jwt({ id: 3 })],
+    ['is of a user who is gone', jwt({ id: 99 })],
+  ])('is refused with 401 when its token %s, in the cookie or as Bearer', async (_, token) => {
+    expect(await send('GET /api/perfil', {}, { token })).toStrictEqual(UNAUTHENTICATED)
+    // A header with Bearer takes precedence over the cookie, even if its token is empty.
+    const options = { token: jwt(), headers: bearer(token) }
+    expect(await send('GET /api/perfil', {}, options)).toStrictEqual(UNAUTHENTICATED)
+  })
 
-  it('accepts a valid token as cookie or Bearer, and prefers Bearer', async () => {
+  it('is accepted with a valid token as cookie or Bearer, and Bearer is preferred', async () => {
     const answer = { status: 200, body: CONTRACT['GET /api/perfil'].answer }
     for (const options of [
       { token: jwt() },
@@ -248,80 +210,33 @@ describe('the session', () => {
       expect(await send('POST /api/auth/login', {}, { token })).toStrictEqual(answer)
   })
 
-  it.each(GUARDED)('%s checks its permission, if any, before it reads the body', async (name) => {
-    // The token has the id of the administrator's profile, but the profile in the database decides.
+  it('has the permissions of the user’s profile, and not of the one in the token', async () => {
     const token = jwt({ id: 2, idPerfil: 1 })
-    const before = await stored()
-    const { answer, body } = contractOf(name)
-    const isOpen = endpoint(name).needs === 'session' || endpoint(name).isOpenToOwner
-    const reply = await send(name, {}, { token })
-    expect(reply).toStrictEqual(isOpen ? { status: 200, body: answer } : FORBIDDEN)
-    if (body) {
-      const malformed = await sendText(name, '{', { 'content-type': 'application/json' }, token)
-      expect(malformed).toStrictEqual(FORBIDDEN)
+    expect(await send('GET /api/perfil', {}, { token })).toStrictEqual(FORBIDDEN)
+  })
+
+  it('and its permission are checked before the body is read', async () => {
+    for (const [token, answer] of [
+      [null, UNAUTHENTICATED],
+      [jwt({ id: 2 }), FORBIDDEN],
+    ] as const) {
+      for (const type of ['application/json', 'text/plain']) {
+        const options = { token, headers: { 'content-type': type } }
+        const got = await service.call('PUT', '/api/perfil/2', '{', options)
+        expect(withoutHeaders(got)).toStrictEqual(answer)
+      }
     }
-    expect(await stored()).toEqual(before)
   })
 })
 
-describe('a database that fails', () => {
-  let gone: typeof service
-  let crippled: typeof service
-
-  beforeAll(async () => {
-    const DATABASE_URL = await cloneDatabase()
-    gone = await testApp({ DATABASE_URL })
-    const server = postgres(inject('serverUrl'), { max: 1 })
-    await server.unsafe(`drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`)
-    await server.end()
-
-    crippled = await testApp()
-    const direct = postgres(crippled.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-    // Each table becomes a view. The look-up of sessions can read it; every other statement fails.
-    await direct.unsafe(`
-      create function is_lookup() returns boolean language plpgsql as $$ begin
-        if current_query() !~ 'lookup.ver' then
-          raise exception 'only look-ups succeed';
-        end if;
-        return true;
-      end $$;
-    `)
-    for (const table of ['usuario', 'perfil', 'modulo', 'permisos_perfil']) {
-      await direct.unsafe(`
-        alter table ${table} rename to ${table}_guardada;
-        create view ${table} as select * from ${table}_guardada where (select is_lookup());
-      `)
-    }
-    await direct.unsafe(`
-      create function has_flag(p_permiso permisos_perfil, p_accion text) returns boolean
-      language sql as 'select true'
-    `)
-    await direct.end()
-  })
-
-  it('makes every endpoint answer its unexpected failure when no statement can be sent', async () => {
-    const { adminToken: token } = gone
-    // Each request waits 2.5 s for a connection, so all are sent at once.
-    const contract = CONTRACT_NAMES.map(async (name) => {
-      const answer = await send(name, {}, { through: gone, token })
-      expect(answer, name).toStrictEqual(endpoint(name).unexpected)
-    })
-    const others = OTHERS.map(async (name) => {
+it('answers the unexpected failure of each endpoint when the database cannot be reached', async () => {
+  const { call } = await testApp({ DATABASE_URL: 'postgres://127.0.0.1:1/nada' })
+  // Each request waits 2.5 s for a connection, so all are sent at once.
+  await Promise.all(
+    ENDPOINT_NAMES.map(async (name) => {
       const { method, url } = addressOf(name)
       const { body, unexpected } = endpoint(name)
-      const answer = await gone.call(method, url, body, { token })
-      expect(withoutHeaders(answer), name).toStrictEqual(unexpected)
-    })
-    await Promise.all([...contract, ...others])
-  })
-
-  it.each(CONTRACT_NAMES)(
-    'makes %s answer its unexpected failure when its query fails',
-    async (name) => {
-      const logRead = crippled.readLog().length
-      const answer = await send(name, {}, { through: crippled })
-      expect(answer).toStrictEqual(endpoint(name).unexpected)
-      expect(crippled.readLog().slice(logRead)).toContain('only look-ups succeed')
-    },
+      expect(withoutHeaders(await call(method, url, body)), name).toStrictEqual(unexpected)
+    }),
   )
 })

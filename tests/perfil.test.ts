@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { DELETED, statusCodeAnswer, withoutHeaders } from './answers.js'
+import { DELETED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL, endpoint, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -11,34 +11,39 @@ const get = async (path: string) => {
   expect(status).toBe(200)
   return body
 }
-const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
+const permisos = async (idPerfil: number): Promise<object[]> =>
+  (await get(`/api/permisos/por-perfil/${idPerfil}`)).data
+/** The records of an administrator's profile. */
+const everyFlag = (idPerfil: number) =>
+  [1, 2, 3, 4].map((idModulo) => ({ id: expect.any(Number), idPerfil, idModulo, ...ALL }))
 
-describe('GET /api/perfil', () => {
-  beforeEach(async () => {
-    await sql`delete from perfil where id > 1`
-    await sql`
-      insert into perfil (id, "strNombrePerfil", "bitAdministrador") overriding system value
-      select n, case when n % 2 = 0 then 'Área ' else 'Zona ' end || n, n % 3 = 0
-      from generate_series(2, 13) n order by n % 5
-    `
-    await sql`alter table perfil alter id restart with 14`
-  })
+describe('GET /api/perfil', async () => {
+  await sql`
+    insert into perfil (id, "strNombrePerfil", "bitAdministrador") overriding system value
+    select n, case when n % 2 = 0 then 'Área ' else 'Zona ' end || n, n % 3 = 0
+    from generate_series(2, 13) n order by n % 5
+  `
+  await sql`alter table perfil alter id restart with 14`
+
+  const list = async (query: string) => {
+    const { data, totalPages } = await get(`/api/perfil?${query}`)
+    return { ids: data.map(({ id }: { id: number }) => id), totalPages }
+  }
 
   it('returns pages of 5, in descending order of ids', async () => {
-    expect(ids((await get('/api/perfil')).data)).toEqual([13, 12, 11, 10, 9])
-    expect(ids((await get('/api/perfil?page=2')).data)).toEqual([8, 7, 6, 5, 4])
-    const last = await get('/api/perfil?page=3')
-    expect([ids(last.data), last.totalPages]).toEqual([[3, 2, 1], 3])
+    expect(await list('')).toEqual({ ids: [13, 12, 11, 10, 9], totalPages: 3 })
+    expect(await list('page=2')).toEqual({ ids: [8, 7, 6, 5, 4], totalPages: 3 })
+    expect(await list('page=3')).toEqual({ ids: [3, 2, 1], totalPages: 3 })
   })
 
   it('counts and pages only the profiles that match the filters', async () => {
     const search = encodeURIComponent('ÁREA')
-    const areas = await get(`/api/perfil?search=${search}&page=2`)
-    expect([ids(areas.data), areas.totalPages]).toEqual([[2], 2])
-    const administrators = await get('/api/perfil?isAdmin=true')
-    expect([ids(administrators.data), administrators.totalPages]).toEqual([[12, 9, 6, 3, 1], 1])
-    const both = await get(`/api/perfil?search=${search}&isAdmin=false`)
-    expect([ids(both.data), both.totalPages]).toEqual([[10, 8, 4, 2], 1])
+    expect(await list(`search=${search}&page=2`)).toEqual({ ids: [2], totalPages: 2 })
+    expect(await list('isAdmin=true')).toEqual({ ids: [12, 9, 6, 3, 1], totalPages: 1 })
+    expect(await list(`search=${search}&isAdmin=false`)).toEqual({
+      ids: [10, 8, 4, 2],
+      totalPages: 1,
+    })
   })
 })
 
@@ -56,138 +61,77 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   })
 
   const change = async (bitAdministrador: boolean) => {
-    const { status, body } = await call('PUT', `/api/perfil/${id}`, {
-      strNombrePerfil: 'Compras',
-      bitAdministrador,
-    })
-    const data = { id, strNombrePerfil: 'Compras', bitAdministrador }
-    expect({ status, body }).toEqual({ status: 200, body: { success: true, data } })
+    const perfil = { strNombrePerfil: 'Compras', bitAdministrador }
+    return withoutHeaders(await call('PUT', `/api/perfil/${id}`, perfil))
   }
-  const permisos = async (idPerfil = id) =>
-    (await get(`/api/permisos/por-perfil/${idPerfil}`)).data as { idModulo: number }[]
+  const succeed = async (bitAdministrador: boolean) => {
+    const data = { id, strNombrePerfil: 'Compras', bitAdministrador }
+    expect(await change(bitAdministrador)).toEqual({ status: 200, body: { success: true, data } })
+  }
 
   it('when it is set, replaces the records by one for each module, with every flag', async () => {
-    const before = await permisos(1)
-    await change(true)
-    expect(await permisos()).toEqual(
-      [1, 2, 3, 4].map((idModulo) => ({
-        id: expect.any(Number),
-        idPerfil: id,
-        idModulo,
-        ...ALL,
-      })),
-    )
-    expect(await permisos(1)).toEqual(before)
-  })
-
-  it('when it is cleared, deletes all records of the profile', async () => {
-    await change(true)
     const others = await permisos(1)
-    await change(false)
-    expect(await permisos()).toEqual([])
+    await succeed(true)
+    expect(await permisos(id)).toEqual(everyFlag(id))
     expect(await permisos(1)).toEqual(others)
   })
 
-  it('when it stays the same, leaves the records unchanged', async () => {
-    const before = await permisos()
-    await change(false)
-    expect(await permisos()).toEqual(before)
+  it('when it is cleared, deletes all records of the profile', async () => {
+    await succeed(true)
+    const others = await permisos(1)
+    await succeed(false)
+    expect(await permisos(id)).toEqual([])
+    expect(await permisos(1)).toEqual(others)
+  })
 
-    await change(true)
-    await call('POST', '/api/permisos/guardar-matriz', {
-      idPerfil: id,
-      permisos: [{ idModulo: 3, bitConsulta: true }],
-    })
-    const matrix = await permisos()
-    await change(true)
-    expect(await permisos()).toEqual(matrix)
+  it.each([false, true])('when it stays %s, leaves the records unchanged', async (flag) => {
+    await sql`update perfil set "bitAdministrador" = ${flag} where id = ${id}`
+    const before = await permisos(id)
+    await succeed(flag)
+    expect(await permisos(id)).toEqual(before)
   })
 
   it('changes neither profile nor records when a record cannot be written', async () => {
-    const before = await permisos()
+    const before = await permisos(id)
     await sql`alter table permisos_perfil add constraint roto check ("idModulo" <> 4) not valid`
-    const { status, body } = await call('PUT', `/api/perfil/${id}`, {
-      strNombrePerfil: 'Compras',
-      bitAdministrador: true,
-    })
+    expect(await change(true)).toEqual(endpoint('PUT /api/perfil/:id').unexpected)
     await sql`alter table permisos_perfil drop constraint roto`
-    expect({ status, body }).toEqual(endpoint('PUT /api/perfil/:id').unexpected)
-    expect(await permisos()).toEqual(before)
+    expect(await permisos(id)).toEqual(before)
     expect((await get('/api/perfil/list')).data).toContainEqual({ id, strNombrePerfil: 'Ventas' })
   })
 })
 
-it('GET /api/perfil/list is ordered by id, and not by name', async () => {
-  await sql`insert into perfil ("strNombrePerfil") values ('Zeta'), ('Alfa')`
-  const { data } = await get('/api/perfil/list')
-  const ids: number[] = data.map((perfil: { id: number }) => perfil.id)
-  expect(ids).toEqual(ids.toSorted((a, b) => a - b))
-  await sql`delete from perfil where "strNombrePerfil" in ('Zeta', 'Alfa')`
+const create = async (strNombrePerfil: string, bitAdministrador = false) =>
+  (await call('POST', '/api/perfil', { strNombrePerfil, bitAdministrador })).body.data.id as number
+
+it('POST /api/perfil gives an administrator’s profile every flag on every module', async () => {
+  const idPerfil = await create('jefa', true)
+  expect(await permisos(idPerfil)).toEqual(everyFlag(idPerfil))
 })
 
-describe('POST and DELETE /api/perfil', () => {
-  const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
-    return withoutHeaders(await call(method, path, body))
+it('DELETE /api/perfil/:id deletes a profile with its records', async () => {
+  const idPerfil = await create('fugaz')
+  await call('POST', '/api/permisos', { idPerfil, idModulo: 3 })
+  expect(await call('DELETE', `/api/perfil/${idPerfil}`)).toMatchObject(DELETED)
+  expect(await permisos(idPerfil)).toEqual([])
+  expect((await get('/api/perfil/list')).data).not.toContainEqual(
+    expect.objectContaining({ id: idPerfil }),
+  )
+})
+
+it('never deletes a profile that a user gets at the same moment', async () => {
+  const user = (await call('POST', '/api/usuario', usuario('ana'))).body.data
+  for (let round = 0; round < 16; round += 1) {
+    const idPerfil = await create(`fugaz ${round}`)
+    const [moved, deleted] = await Promise.all([
+      call('PUT', `/api/usuario/${user.id}`, usuario('ana', { idPerfil, strPwd: '' })),
+      call('DELETE', `/api/perfil/${idPerfil}`),
+    ])
+    expect([
+      [200, 409],
+      [500, 200],
+    ]).toContainEqual([moved.status, deleted.status])
   }
-  const create = async (body: object) => (await send('POST', '/api/perfil', body)).body.data
-
-  it('creates a profile, with every flag on every module when it is an administrator', async () => {
-    const id = expect.any(Number)
-    const otro = { strNombrePerfil: 'otro', bitAdministrador: false }
-    expect(await create({ strNombrePerfil: 'otro' })).toEqual({ ...otro, id })
-    const jefa = { strNombrePerfil: 'jefa', bitAdministrador: true }
-    const created = await create(jefa)
-    expect(created).toEqual({ ...jefa, id })
-    const { data } = await get(`/api/permisos/por-perfil/${created.id}`)
-    expect(data).toEqual(
-      [1, 2, 3, 4].map((idModulo) => ({ id, idPerfil: created.id, idModulo, ...ALL })),
-    )
-  })
-
-  it.each([
-    [{}, 'El nombre es obligatorio'],
-    [{ strNombrePerfil: ' ' }, 'El nombre es obligatorio'],
-    [
-      { strNombrePerfil: 'x', bitAdministrador: 'true' },
-      'El campo bitAdministrador debe ser booleano',
-    ],
-  ])('answers 400 to %j', async (body, message) => {
-    expect(await send('POST', '/api/perfil', body)).toEqual(statusCodeAnswer(400, message))
-  })
-
-  it('deletes a profile with its records, and answers 409 while users have it', async () => {
-    const { id } = await create({ strNombrePerfil: 'fugaz' })
-    await call('POST', '/api/permisos', { idPerfil: id, idModulo: 3 })
-    const user = await call('POST', '/api/usuario', usuario('ana', { idPerfil: id }))
-    const url = `/api/perfil/${id}`
-    expect(await send('DELETE', url)).toEqual(
-      statusCodeAnswer(409, 'El perfil está asignado a usuarios'),
-    )
-    await call('DELETE', `/api/usuario/${user.body.data.id}`)
-    for (const _again of [1, 2]) expect(await send('DELETE', url)).toEqual(DELETED)
-    expect((await get(`/api/permisos/por-perfil/${id}`)).data).toEqual([])
-    expect(await send('DELETE', '/api/perfil/x')).toEqual(
-      statusCodeAnswer(400, 'ID de perfil inválido'),
-    )
-  })
-
-  it('never deletes a profile that a user gets at the same moment', async () => {
-    const perfiles = await Promise.all(
-      Array.from({ length: 16 }, (_, i) => create({ strNombrePerfil: `fugaz ${i}` })),
-    )
-    const user = (await call('POST', '/api/usuario', usuario('ana'))).body.data
-    for (const { id: idPerfil } of perfiles) {
-      const [moved, deleted] = await Promise.all([
-        send('PUT', `/api/usuario/${user.id}`, usuario('ana', { idPerfil, strPwd: '' })),
-        send('DELETE', `/api/perfil/${idPerfil}`),
-      ])
-      expect([
-        [200, 409],
-        [500, 200],
-      ]).toContainEqual([moved.status, deleted.status])
-    }
-    await call('DELETE', `/api/usuario/${user.id}`)
-  })
 })
 
 it.each(['POST', 'PUT'] as const)(

@@ -1,22 +1,21 @@
-import { successFalseAnswer } from '../answers.js'
+import { DELETED, successFalseAnswer } from '../answers.js'
 import { endpoint } from '../endpoints.js'
 import { MODULOS } from './rows.js'
 import {
-  BAD_PATH_IDS,
   type Contracts,
   firstOfEach,
   LONG,
-  LONGEST_SEARCHES,
   mustBePage,
   mustBeText,
   mustNotExceed255CharactersInSearch,
   NUL,
   ok,
+  pathIdMustBeInteger,
   type Rule,
   rule,
   tooLongMessage,
-  UNKNOWN_PATH_IDS,
   under,
+  unknownPathId,
   withField,
 } from './rules.js'
 
@@ -27,8 +26,6 @@ const modulos = (...ids: number[]) => ({
 
 const NO_MODULO_NAME = successFalseAnswer(200, 'El nombre del módulo es obligatorio.')
 const BAD_MODULO_ID = successFalseAnswer(200, 'ID de módulo inválido.')
-const MODULO_NOT_CREATED = endpoint('POST /api/modulo').unexpected
-const MODULO_NOT_UPDATED = endpoint('PUT /api/modulo/:id').unexpected
 
 /** The rules that POST and PUT of a module share. Their field has the same schema. */
 const MODULO_NAME_RULES: Rule[] = [
@@ -39,18 +36,22 @@ const MODULO_NAME_RULES: Rule[] = [
   ),
   mustBeText('strNombreModulo'),
   rule(
-    'answers success false when strNombreModulo has more than 255 characters',
-    [{ strNombreModulo: LONG }],
+    'answers success false when strNombreModulo has more than 255 characters in upper case',
+    // The letter ß becomes two letters in upper case.
+    withField('strNombreModulo', [LONG, 'ß'.repeat(128)]),
     successFalseAnswer(200, tooLongMessage('strNombreModulo')),
   ),
 ]
+
+/** Names of another module, in upper or lower case. */
+const TAKEN_NAMES = withField('strNombreModulo', ['USUARIO', 'almacén \\ ñ'])
 
 export const MODULO_ENDPOINTS = {
   'GET /api/modulo': {
     answer: { success: true, data: MODULOS.slice(1).reverse(), totalPages: 2 },
     same: {
       'ignores empty parameters': ['/api/modulo?page=&search='],
-      'ignores unknown parameters': ['/api/modulo?page=1&sobra=1'],
+      'accepts a slash at the end of the path': ['/api/modulo/'],
     },
     rules: [
       mustBePage('/api/modulo'),
@@ -65,24 +66,9 @@ export const MODULO_ENDPOINTS = {
         ok({ data: [], totalPages: 2 }),
       ),
       rule(
-        'ignores case in a search, and takes \\ as an ordinary character',
-        under('/api/modulo?search=', ['almac%C3%A9n', '%C3%89N', '%C3%B1', '%5C', '%20%5C%20']),
+        'returns the modules whose names contain the text, in upper or lower case',
+        under('/api/modulo?search=', ['almac%C3%A9n', '%C3%89N', '%5C', '%20%5C%20']),
         ok(modulos(6)),
-      ),
-      rule(
-        'ignores case in a search, and takes % and _ as ordinary characters',
-        under('/api/modulo?search=', ['%25', '_', 'caja', 'a_1']),
-        ok(modulos(5)),
-      ),
-      rule(
-        'returns an empty list when no name contains the text',
-        under('/api/modulo?search=', ['nada', 'c%25a', '____', '%5C_', '%27%20or%201%3D1']),
-        ok(modulos()),
-      ),
-      rule(
-        'accepts a search text of 255 characters',
-        under('/api/modulo?search=', LONGEST_SEARCHES),
-        ok(modulos()),
       ),
       mustNotExceed255CharactersInSearch('/api/modulo'),
     ],
@@ -90,20 +76,18 @@ export const MODULO_ENDPOINTS = {
 
   'GET /api/modulo/list': {
     answer: { success: true, data: MODULOS },
-    same: { 'ignores every parameter': ['/api/modulo/list?page=0&search=x'] },
     rules: [],
   },
 
   'POST /api/modulo': {
     body: { strNombreModulo: ' módulo ñandú ' },
     answer: { success: true, data: { id: 7, strNombreModulo: ' MÓDULO ÑANDÚ ' } },
-    same: { 'ignores unknown fields and the id': [{ id: 99, sobra: 1 }] },
     rules: [
       ...MODULO_NAME_RULES,
       rule(
-        'answers success false when another module has the name, in upper or lower case',
-        withField('strNombreModulo', ['USUARIO', 'almacén \\ ñ']),
-        MODULO_NOT_CREATED,
+        'answers success false when another module has the name',
+        TAKEN_NAMES,
+        endpoint('POST /api/modulo').unexpected,
       ),
     ],
   },
@@ -112,13 +96,8 @@ export const MODULO_ENDPOINTS = {
     id: 5,
     body: { strNombreModulo: 'razón social' },
     answer: { success: true, data: { id: 5, strNombreModulo: 'RAZÓN SOCIAL' } },
-    same: { 'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }] },
     rules: [
-      rule(
-        'answers success false when the id in the path is not an integer other than 0',
-        under('/api/modulo/', BAD_PATH_IDS),
-        BAD_MODULO_ID,
-      ),
+      pathIdMustBeInteger('/api/modulo/', BAD_MODULO_ID),
       ...firstOfEach(MODULO_NAME_RULES),
       rule(
         'validates the body before it looks for the module',
@@ -126,19 +105,34 @@ export const MODULO_ENDPOINTS = {
         NO_MODULO_NAME,
       ),
       rule(
-        'answers success false when another module has the name, in upper or lower case',
-        [{ strNombreModulo: 'almacén \\ ñ' }],
-        MODULO_NOT_UPDATED,
+        'answers success false when another module has the name',
+        TAKEN_NAMES,
+        endpoint('PUT /api/modulo/:id').unexpected,
       ),
       rule(
-        'answers success true without data when no module has the id',
-        under('/api/modulo/', UNKNOWN_PATH_IDS),
-        ok({}),
+        'lets a module keep its own name',
+        [{ strNombreModulo: 'caja_10%' }],
+        ok({ data: MODULOS[4] }),
       ),
+      unknownPathId('/api/modulo/', ok({})),
       rule(
         'looks for the module before it looks for a duplicate name',
         [['/api/modulo/999', { strNombreModulo: 'USUARIO' }]],
         ok({}),
+      ),
+    ],
+  },
+
+  'DELETE /api/modulo/:id': {
+    id: 5,
+    answer: DELETED.body,
+    rules: [
+      pathIdMustBeInteger('/api/modulo/', BAD_MODULO_ID),
+      unknownPathId('/api/modulo/', DELETED),
+      rule(
+        'answers success false for a system module',
+        ['/api/modulo/4'],
+        successFalseAnswer(200, 'No se puede eliminar un módulo del sistema.'),
       ),
     ],
   },

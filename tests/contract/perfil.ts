@@ -1,10 +1,9 @@
-import { statusCodeAnswer } from '../answers.js'
+import { DELETED, statusCodeAnswer } from '../answers.js'
 import { PERFILES } from './rows.js'
 import {
-  BAD_PATH_IDS,
   BAD_PERFIL_ID,
   type Contracts,
-  LONGEST_SEARCHES,
+  firstOfEach,
   mustBeBoolean,
   mustBePage,
   mustBeText,
@@ -13,10 +12,12 @@ import {
   mustNotExceed255CharactersInSearch,
   NUL,
   ok,
+  pathIdMustBeInteger,
+  type Rule,
   required,
   rule,
-  UNKNOWN_PATH_IDS,
   under,
+  unknownPathId,
   withField,
 } from './rules.js'
 
@@ -27,12 +28,25 @@ const perfiles = (...ids: number[]) => ({
 
 const NO_PERFIL_NAME = statusCodeAnswer(400, 'El nombre es obligatorio')
 
+/** The rules that POST and PUT of a profile share. Their name has the same schema. */
+const PERFIL_RULES: Rule[] = [
+  rule(
+    'answers 400 when strNombrePerfil is missing or only whitespace',
+    withField('strNombrePerfil', [undefined, null, '', '  ', '\t\n\u00a0']),
+    NO_PERFIL_NAME,
+  ),
+  mustBeText('strNombrePerfil'),
+  mustHaveAllowedCharacters('strNombrePerfil', [NUL, '\udc00x']),
+  mustNotExceed255Characters('strNombrePerfil'),
+  mustBeBoolean('bitAdministrador', [0, 1, 'true', '', []]),
+]
+
 export const PERFIL_ENDPOINTS = {
   'GET /api/perfil': {
     answer: { success: true, ...perfiles(3, 2, 1) },
     same: {
       'ignores empty parameters': ['/api/perfil?page=&search=&isAdmin='],
-      'ignores unknown parameters': ['/api/perfil?page=1&sobra=1'],
+      'accepts a slash at the end of the path': ['/api/perfil/'],
     },
     rules: [
       mustBePage('/api/perfil'),
@@ -47,24 +61,9 @@ export const PERFIL_ENDPOINTS = {
         ok({ data: [], totalPages: 1 }),
       ),
       rule(
-        'returns only administrator profiles when isAdmin is true',
-        ['/api/perfil?isAdmin=true'],
-        ok(perfiles(1)),
-      ),
-      rule(
-        'returns only the other profiles when isAdmin is false',
+        'returns only the profiles without the flag when isAdmin is false',
         ['/api/perfil?isAdmin=false'],
         ok(perfiles(3, 2)),
-      ),
-      rule(
-        'returns the profiles that match both filters',
-        ['/api/perfil?isAdmin=false&search=ventas'],
-        ok(perfiles(2)),
-      ),
-      rule(
-        'returns an empty list when no profile matches both filters',
-        ['/api/perfil?isAdmin=true&search=ventas'],
-        ok(perfiles()),
       ),
       rule(
         'ignores case in a search, and takes _ and \\ as ordinary characters',
@@ -84,13 +83,11 @@ export const PERFIL_ENDPOINTS = {
         ok(perfiles(2)),
       ),
       rule(
-        'returns an empty list when no name contains the text',
-        under('/api/perfil?search=', ['nada', 'V%25s', '__', '%5C%25', '%27%20or%201%3D1']),
-        ok(perfiles()),
-      ),
-      rule(
-        'accepts a search text of 255 characters',
-        under('/api/perfil?search=', LONGEST_SEARCHES),
+        'returns an empty list when no name contains the text, which may have 255 characters',
+        under('/api/perfil?search=', [
+          ...['nada', 'V%25s', '__', '%5C%25', '%27%20or%201%3D1'],
+          ...['ñ'.repeat(255), '🗝'.repeat(255)],
+        ]),
         ok(perfiles()),
       ),
       mustNotExceed255CharactersInSearch('/api/perfil'),
@@ -102,8 +99,17 @@ export const PERFIL_ENDPOINTS = {
       success: true,
       data: PERFILES.map(({ id, strNombrePerfil }) => ({ id, strNombrePerfil })),
     },
-    same: { 'ignores every parameter': ['/api/perfil/list?page=0&search=x'] },
     rules: [],
+  },
+
+  'POST /api/perfil': {
+    body: { strNombrePerfil: ' Compras ' },
+    answer: {
+      success: true,
+      data: { id: 4, strNombrePerfil: ' Compras ', bitAdministrador: false },
+    },
+    same: { 'takes null for the flag as omitted': [{ bitAdministrador: null }] },
+    rules: firstOfEach(PERFIL_RULES),
   },
 
   'PUT /api/perfil/:id': {
@@ -113,18 +119,9 @@ export const PERFIL_ENDPOINTS = {
       success: true,
       data: { id: 2, strNombrePerfil: ' Compras ', bitAdministrador: false },
     },
-    same: { 'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }] },
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/perfil/', BAD_PATH_IDS),
-        BAD_PERFIL_ID,
-      ),
-      rule(
-        'answers 400 when strNombrePerfil is missing or only whitespace',
-        withField('strNombrePerfil', [undefined, null, '', '  ', '\t\n\u00a0']),
-        NO_PERFIL_NAME,
-      ),
+      pathIdMustBeInteger('/api/perfil/', BAD_PERFIL_ID),
+      ...PERFIL_RULES,
       rule(
         'validates strNombrePerfil before bitAdministrador',
         [{ strNombrePerfil: undefined, bitAdministrador: undefined }],
@@ -135,15 +132,21 @@ export const PERFIL_ENDPOINTS = {
         [['/api/perfil/999', { strNombrePerfil: '' }]],
         NO_PERFIL_NAME,
       ),
-      mustBeText('strNombrePerfil'),
-      mustHaveAllowedCharacters('strNombrePerfil', [NUL, '\udc00x']),
-      mustNotExceed255Characters('strNombrePerfil'),
       required('bitAdministrador', [undefined, null]),
-      mustBeBoolean('bitAdministrador', [0, 1, 'true', '', []]),
+      unknownPathId('/api/perfil/', statusCodeAnswer(404, 'Perfil no encontrado')),
+    ],
+  },
+
+  'DELETE /api/perfil/:id': {
+    id: 3,
+    answer: DELETED.body,
+    rules: [
+      pathIdMustBeInteger('/api/perfil/', BAD_PERFIL_ID),
+      unknownPathId('/api/perfil/', DELETED),
       rule(
-        'answers 404 when no profile has the id',
-        under('/api/perfil/', UNKNOWN_PATH_IDS),
-        statusCodeAnswer(404, 'Perfil no encontrado'),
+        'answers 409 while users have the profile',
+        ['/api/perfil/2'],
+        statusCodeAnswer(409, 'El perfil está asignado a usuarios'),
       ),
     ],
   },

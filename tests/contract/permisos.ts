@@ -3,19 +3,21 @@ import { endpoint } from '../endpoints.js'
 import { flags, MODULOS, PERFILES, PERMISOS } from './rows.js'
 import {
   BAD_FLAGS,
-  BAD_PATH_IDS,
   BAD_PERFIL_ID,
   type Contracts,
+  firstOfEach,
   MISSING,
   mustBeBoolean,
   mustBeId,
   mustBePage,
   NOT_NUMBERS,
   ok,
+  pathIdMustBeInteger,
+  type Rule,
   rule,
   UNKNOWN_IDS,
-  UNKNOWN_PATH_IDS,
   under,
+  unknownPathId,
   withField,
 } from './rules.js'
 
@@ -34,40 +36,44 @@ const BAD_PERMISO_ID = statusCodeAnswer(400, 'ID de permiso inválido')
 const BAD_MATRIX_ID = statusCodeAnswer(400, 'ID de perfil requerido')
 const MATRIX_FAILED = endpoint('POST /api/permisos/guardar-matriz').unexpected
 
+/** The rules that POST and PUT of a permission record share. Their bodies have the same schema. */
+const PERMISO_RULES: Rule[] = [
+  rule(
+    'answers for a missing id before it answers for an invalid field',
+    [
+      { idPerfil: undefined, bitAgregar: 'x' },
+      { idPerfil: 'dos', idModulo: undefined },
+    ],
+    NO_IDS,
+  ),
+  rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),
+  mustBeId('idPerfil'),
+  rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
+  mustBeId('idModulo'),
+  mustBeBoolean('bitAgregar', BAD_FLAGS),
+  mustBeBoolean('bitDetalle', ['x']),
+  rule(
+    'answers 400 when no profile has the id idPerfil',
+    withField('idPerfil', UNKNOWN_IDS),
+    UNKNOWN_REFERENCE,
+  ),
+  rule(
+    'answers 400 when no module has the id idModulo',
+    withField('idModulo', UNKNOWN_IDS),
+    UNKNOWN_REFERENCE,
+  ),
+]
+
 /** A change that makes `permisos` a list of a valid entry and one more entry. */
 const withEntry = (entry: unknown) => ({ permisos: [{ idModulo: 1 }, entry] })
 const withModulo = (idModulo: unknown) => withEntry({ idModulo })
-
-const MATRIX_ENTRY_RULES = [
-  rule(
-    'answers 400 when an entry of permisos is not an object',
-    [null, 5, 'x', [], [1]].map(withEntry),
-    statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
-  ),
-  rule(
-    'answers 400 when the idModulo of an entry is missing',
-    MISSING.map(withModulo),
-    statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
-  ),
-  rule(
-    'answers 400 when the idModulo of an entry is not an integer other than 0',
-    NOT_NUMBERS.map(withModulo),
-    statusCodeAnswer(400, 'El campo idModulo debe ser un número entero distinto de 0'),
-  ),
-  rule(
-    'answers 400 when a flag of an entry is neither a boolean nor falsy',
-    BAD_FLAGS.map((bitAgregar) => withEntry({ idModulo: 2, bitAgregar })),
-    statusCodeAnswer(400, 'El campo bitAgregar debe ser booleano'),
-  ),
-]
 
 export const PERMISOS_ENDPOINTS = {
   'GET /api/permisos': {
     answer: { success: true, data: PERMISOS.map(joined), totalPages: 1 },
     same: {
-      'takes an empty page for page 1': ['/api/permisos?page='],
-      'returns page 1': ['/api/permisos?page=1'],
-      'ignores unknown parameters': ['/api/permisos?sobra=1'],
+      'returns page 1 by default': ['/api/permisos?page=', '/api/permisos?page=1'],
+      'accepts a slash at the end of the path': ['/api/permisos/'],
     },
     rules: [
       mustBePage('/api/permisos'),
@@ -85,33 +91,9 @@ export const PERMISOS_ENDPOINTS = {
     same: {
       'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
       'stores a falsy flag as false': [FALSE_FLAGS],
-      'ignores unknown fields and the id': [{ id: 99, sobra: 1, nombrePerfil: 'x' }],
     },
     rules: [
-      rule(
-        'answers for a missing id before it answers for an invalid field',
-        [
-          { idPerfil: undefined, bitAgregar: 'x' },
-          { idPerfil: 'dos', idModulo: undefined },
-        ],
-        NO_IDS,
-      ),
-      rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),
-      mustBeId('idPerfil'),
-      rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
-      mustBeId('idModulo'),
-      mustBeBoolean('bitAgregar', BAD_FLAGS),
-      mustBeBoolean('bitDetalle', ['x']),
-      rule(
-        'answers 400 when no profile has the id idPerfil',
-        withField('idPerfil', UNKNOWN_IDS),
-        UNKNOWN_REFERENCE,
-      ),
-      rule(
-        'answers 400 when no module has the id idModulo',
-        withField('idModulo', UNKNOWN_IDS),
-        UNKNOWN_REFERENCE,
-      ),
+      ...PERMISO_RULES,
       rule(
         'answers 409 when the profile already has a record for the module',
         [{ idModulo: 5 }],
@@ -124,41 +106,15 @@ export const PERMISOS_ENDPOINTS = {
     id: 1,
     body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
     answer: { success: true, data: { id: 1, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
-    same: {
-      'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
-      'stores a falsy flag as false': [FALSE_FLAGS],
-      'ignores unknown fields and an id in the body': [{ id: 99, sobra: 1 }],
-    },
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/permisos/', BAD_PATH_IDS),
-        BAD_PERMISO_ID,
-      ),
+      pathIdMustBeInteger('/api/permisos/', BAD_PERMISO_ID),
       rule(
         'validates the body before it looks for the record',
         [['/api/permisos/999', { idModulo: undefined }]],
         NO_IDS,
       ),
-      rule('answers 400 when idPerfil is missing', withField('idPerfil', MISSING), NO_IDS),
-      mustBeId('idPerfil'),
-      rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
-      mustBeBoolean('bitAgregar', BAD_FLAGS),
-      rule(
-        'answers 404 when no record has the id',
-        under('/api/permisos/', UNKNOWN_PATH_IDS),
-        statusCodeAnswer(404, 'Permiso no encontrado'),
-      ),
-      rule(
-        'answers 400 when no profile has the id idPerfil',
-        withField('idPerfil', UNKNOWN_IDS),
-        UNKNOWN_REFERENCE,
-      ),
-      rule(
-        'answers 400 when no module has the id idModulo',
-        withField('idModulo', UNKNOWN_IDS),
-        UNKNOWN_REFERENCE,
-      ),
+      ...firstOfEach(PERMISO_RULES),
+      unknownPathId('/api/permisos/', statusCodeAnswer(404, 'Permiso no encontrado')),
       rule(
         'answers 400 when neither the record nor the module exists',
         [['/api/permisos/999', { idModulo: 999 }]],
@@ -176,16 +132,8 @@ export const PERMISOS_ENDPOINTS = {
     id: 1,
     answer: DELETED.body,
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/permisos/', BAD_PATH_IDS),
-        BAD_PERMISO_ID,
-      ),
-      rule(
-        'gives the answer to a deletion even when no record has the id',
-        under('/api/permisos/', UNKNOWN_PATH_IDS),
-        DELETED,
-      ),
+      pathIdMustBeInteger('/api/permisos/', BAD_PERMISO_ID),
+      unknownPathId('/api/permisos/', DELETED),
     ],
   },
 
@@ -199,16 +147,8 @@ export const PERMISOS_ENDPOINTS = {
       },
     },
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/permisos/mis-permisos/', BAD_PATH_IDS),
-        BAD_PERFIL_ID,
-      ),
-      rule(
-        'returns an empty map when no profile has the id',
-        under('/api/permisos/mis-permisos/', UNKNOWN_PATH_IDS),
-        ok({ permisos: {} }),
-      ),
+      pathIdMustBeInteger('/api/permisos/mis-permisos/', BAD_PERFIL_ID),
+      unknownPathId('/api/permisos/mis-permisos/', ok({ permisos: {} })),
       rule(
         'returns an empty map when the profile has no records',
         ['/api/permisos/mis-permisos/1'],
@@ -221,16 +161,8 @@ export const PERMISOS_ENDPOINTS = {
     id: 2,
     answer: { success: true, data: PERMISOS.slice(0, 2) },
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/permisos/por-perfil/', BAD_PATH_IDS),
-        BAD_PERFIL_ID,
-      ),
-      rule(
-        'returns an empty list when no profile has the id',
-        under('/api/permisos/por-perfil/', UNKNOWN_PATH_IDS),
-        ok({ data: [] }),
-      ),
+      pathIdMustBeInteger('/api/permisos/por-perfil/', BAD_PERFIL_ID),
+      unknownPathId('/api/permisos/por-perfil/', ok({ data: [] })),
       rule(
         'returns an empty list when the profile has no records',
         ['/api/permisos/por-perfil/1'],
@@ -243,7 +175,7 @@ export const PERMISOS_ENDPOINTS = {
     body: { idPerfil: 2, permisos: [{ idModulo: 1, bitAgregar: true }] },
     answer: MATRIX_REPLACED.body,
     same: {
-      'accepts idPerfil as text and ignores unknown fields': [{ idPerfil: '2', sobra: 1 }],
+      'accepts idPerfil as text': [{ idPerfil: '2' }],
       'accepts idModulo as text, falsy flags and unknown fields in an entry': [
         { permisos: [{ idModulo: '1', sobra: 1, ...FALSE_FLAGS }] },
       ],
@@ -269,7 +201,26 @@ export const PERMISOS_ENDPOINTS = {
         withField('permisos', ['x', 5, true, {}]),
         statusCodeAnswer(400, 'El campo permisos debe ser una lista'),
       ),
-      ...MATRIX_ENTRY_RULES,
+      rule(
+        'answers 400 when an entry of permisos is not an object',
+        [null, 5, 'x', [], [1]].map(withEntry),
+        statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
+      ),
+      rule(
+        'answers 400 when the idModulo of an entry is missing',
+        MISSING.map(withModulo),
+        statusCodeAnswer(400, 'El campo idModulo es obligatorio'),
+      ),
+      rule(
+        'answers 400 when the idModulo of an entry is not an integer other than 0',
+        NOT_NUMBERS.map(withModulo),
+        statusCodeAnswer(400, 'El campo idModulo debe ser un número entero distinto de 0'),
+      ),
+      rule(
+        'answers 400 when a flag of an entry is neither a boolean nor falsy',
+        BAD_FLAGS.map((bitAgregar) => withEntry({ idModulo: 2, bitAgregar })),
+        statusCodeAnswer(400, 'El campo bitAgregar debe ser booleano'),
+      ),
       rule(
         'answers 500 when no module has the idModulo of an entry',
         UNKNOWN_IDS.map(withModulo),

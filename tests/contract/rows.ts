@@ -33,7 +33,7 @@ export const EVA = {
   id: 3,
   strNombreUsuario: 'eva',
   idPerfil: 2,
-  strCorreo: 'eva@ejemplo.com',
+  strCorreo: 'correo@ejemplo.com',
   strNumeroCelular: null,
   idEstadoUsuario: false,
   imagenUrl: null,

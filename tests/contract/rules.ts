@@ -50,84 +50,32 @@ export const tooLongMessage = (field: string) =>
 
 /** One character more than a text may have. */
 export const LONG = 'ñ'.repeat(256)
-/** Search texts of 255 characters. Each character of the second has two UTF-16 code units. */
-export const LONGEST_SEARCHES = ['ñ'.repeat(255), '🗝'.repeat(255)]
-/** Search texts above the limit of 255 characters. */
-export const LONGER_SEARCHES = [LONG, '🗝'.repeat(256), 'x'.repeat(12_000)]
 export const NUL = 'con \0 nulo'
 export const MISSING = [undefined, null, '']
 export const NOT_NUMBERS = [true, false, [], [2], {}, 'dos', 1.5, '1.5', 0, '0', '-0', ' ']
 export const UNKNOWN_IDS = [999, -1, 2 ** 31, '99999999999999999999', '1e400', 1e300]
-export const BAD_PATH_IDS = [
-  '0',
-  '00',
-  '-0',
-  'uno',
-  '1.5',
-  'NaN',
-  'null',
-  'true',
-  '%20',
-  '1%00',
-  '1,2',
-  '',
-]
-export const UNKNOWN_PATH_IDS = ['999', '-1', '2147483648', '99999999999999999999', '1e400']
 export const BAD_FLAGS = ['true', 'false', 'x', 1, -1, [], {}]
 
 const NOT_TEXTS = [5, true, ['x'], {}]
+const BAD_PATH_IDS = ['0', '-0', 'uno', '1.5', 'NaN', 'null', 'true', '%20', '1%00', '1,2', '']
+const UNKNOWN_PATH_IDS = ['999', '-1', '2147483648', '99999999999999999999', '1e400']
 
 export const BAD_PERFIL_ID = statusCodeAnswer(400, 'ID de perfil inválido')
 
-// The rules that several fields share.
+// The rules that several endpoints share. `path` is all that precedes the id or the query.
 
-export const required = (field: string, missing: unknown[] = MISSING) =>
+export const pathIdMustBeInteger = (path: string, answer: Answer) =>
   rule(
-    `answers 400 when ${field} is missing`,
-    withField(field, missing),
-    statusCodeAnswer(400, `El campo ${field} es obligatorio`),
+    'refuses an id in the path that is not an integer other than 0',
+    under(path, BAD_PATH_IDS),
+    answer,
   )
 
-export const mustBeText = (field: string) =>
+export const unknownPathId = (path: string, answer: Answer) =>
   rule(
-    `answers 400 when ${field} is not a string`,
-    withField(field, NOT_TEXTS),
-    statusCodeAnswer(400, `El campo ${field} debe ser texto`),
-  )
-
-export const mustBeId = (field: string) =>
-  rule(
-    `answers 400 when ${field} is not an integer other than 0`,
-    withField(field, NOT_NUMBERS),
-    statusCodeAnswer(400, `El campo ${field} debe ser un número entero distinto de 0`),
-  )
-
-export const mustBeBoolean = (field: string, values: unknown[]) =>
-  rule(
-    `answers 400 when ${field} is not a boolean`,
-    withField(field, values),
-    statusCodeAnswer(400, `El campo ${field} debe ser booleano`),
-  )
-
-export const mustHaveAllowedCharacters = (field: string, values: unknown[]) =>
-  rule(
-    `answers 400 when ${field} has a character that is not allowed`,
-    withField(field, values),
-    statusCodeAnswer(400, `El campo ${field} contiene caracteres no permitidos`),
-  )
-
-export const mustNotExceed255Characters = (field: string, values: unknown[] = [LONG]) =>
-  rule(
-    `answers 400 when ${field} has more than 255 characters`,
-    withField(field, values),
-    statusCodeAnswer(400, tooLongMessage(field)),
-  )
-
-export const mustNotExceed255CharactersInSearch = (path: string) =>
-  rule(
-    'answers 400 when search has more than 255 characters',
-    under(`${path}?search=`, LONGER_SEARCHES),
-    statusCodeAnswer(400, tooLongMessage('search')),
+    'answers as the contract says when no row has the id in the path',
+    under(path, UNKNOWN_PATH_IDS),
+    answer,
   )
 
 export const mustBePage = (path: string) =>
@@ -136,3 +84,43 @@ export const mustBePage = (path: string) =>
     under(`${path}?page=`, ['0', '-1', '1.5', 'dos', '%20', '1%00', '1&page=1']),
     statusCodeAnswer(400, 'El campo page debe ser un entero mayor o igual a 1'),
   )
+
+export const mustNotExceed255CharactersInSearch = (path: string) =>
+  rule(
+    'answers 400 when search has more than 255 characters',
+    under(`${path}?search=`, [LONG, '🗝'.repeat(256), 'x'.repeat(12_000)]),
+    statusCodeAnswer(400, tooLongMessage('search')),
+  )
+
+// The rules that several fields share.
+
+/** Returns a rule for values of a field that are answered with 400 and this end of a message. */
+const refused = (field: string, reason: string, values: unknown[], message: string) =>
+  rule(
+    `answers 400 when ${field} ${reason}`,
+    withField(field, values),
+    statusCodeAnswer(400, `El campo ${field} ${message}`),
+  )
+
+export const required = (field: string, missing: unknown[] = MISSING) =>
+  refused(field, 'is missing', missing, 'es obligatorio')
+
+export const mustBeText = (field: string) =>
+  refused(field, 'is not a string', NOT_TEXTS, 'debe ser texto')
+
+export const mustBeId = (field: string) =>
+  refused(
+    field,
+    'is not an integer other than 0',
+    NOT_NUMBERS,
+    'debe ser un número entero distinto de 0',
+  )
+
+export const mustBeBoolean = (field: string, values: unknown[]) =>
+  refused(field, 'is not a boolean', values, 'debe ser booleano')
+
+export const mustHaveAllowedCharacters = (field: string, values: unknown[]) =>
+  refused(field, 'has a character that is not allowed', values, 'contiene caracteres no permitidos')
+
+export const mustNotExceed255Characters = (field: string, values: unknown[] = [LONG]) =>
+  refused(field, 'has more than 255 characters', values, 'no puede superar los 255 caracteres')

@@ -1,9 +1,8 @@
 import { expect } from 'vitest'
-import { statusCodeAnswer } from '../answers.js'
+import { DELETED, statusCodeAnswer } from '../answers.js'
 import { PNG } from '../app.js'
-import { ANA, EVA } from './rows.js'
+import { ANA, EVA, PERFILES, ROOT } from './rows.js'
 import {
-  BAD_PATH_IDS,
   type Contracts,
   firstOfEach,
   type Json,
@@ -11,17 +10,20 @@ import {
   MISSING,
   mustBeBoolean,
   mustBeId,
+  mustBePage,
   mustBeText,
   mustHaveAllowedCharacters,
   mustNotExceed255Characters,
+  mustNotExceed255CharactersInSearch,
   NUL,
   ok,
+  pathIdMustBeInteger,
   type Rule,
   required,
   rule,
   UNKNOWN_IDS,
-  UNKNOWN_PATH_IDS,
   under,
+  unknownPathId,
   withField,
 } from './rules.js'
 
@@ -143,7 +145,7 @@ const USUARIO_RULES: Rule[] = [
   ),
   rule(
     'answers 500 when another user has the email address, in upper or lower case',
-    withField('strCorreo', [EVA.strCorreo, 'EVA@Ejemplo.com']),
+    withField('strCorreo', [EVA.strCorreo, EVA.strCorreo.toUpperCase()]),
     statusCodeAnswer(500, 'El correo electrónico ya está registrado'),
   ),
   rule(
@@ -158,7 +160,70 @@ const USUARIO_RULES: Rule[] = [
   ),
 ]
 
+/** Returns a user as it is read. */
+const visto = (usuario: typeof ROOT | typeof ANA) => ({
+  ...usuario,
+  nombrePerfil: PERFILES[usuario.idPerfil - 1]?.strNombrePerfil,
+})
+const vistos = (...usuarios: Parameters<typeof visto>[0][]) => ({
+  data: usuarios.map(visto),
+  totalPages: Math.ceil(usuarios.length / 5),
+})
+
 export const USUARIO_ENDPOINTS = {
+  'GET /api/usuario': {
+    answer: { success: true, ...vistos(EVA, ANA, ROOT) },
+    same: {
+      'ignores empty parameters': ['/api/usuario?page=&search=&idPerfil=&estado='],
+      'accepts a slash at the end of the path': ['/api/usuario/'],
+    },
+    rules: [
+      mustBePage('/api/usuario'),
+      mustNotExceed255CharactersInSearch('/api/usuario'),
+      rule(
+        'answers 400 when idPerfil is not an integer other than 0',
+        ['/api/usuario?idPerfil=x'],
+        statusCodeAnswer(400, 'El campo idPerfil debe ser un número entero distinto de 0'),
+      ),
+      rule(
+        'answers 400 when estado is neither true nor false',
+        ['/api/usuario?estado=si'],
+        statusCodeAnswer(400, 'El campo estado debe ser true o false'),
+      ),
+      rule(
+        'returns the users whose name or email contains the text',
+        under('/api/usuario?search=', ['EVA', 'CORREO@']),
+        ok(vistos(EVA)),
+      ),
+      rule('returns the users of a profile', ['/api/usuario?idPerfil=2'], ok(vistos(EVA, ANA))),
+      rule('returns the active users', ['/api/usuario?estado=true'], ok(vistos(ANA, ROOT))),
+      rule(
+        'returns the users that match all filters',
+        ['/api/usuario?search=ejemplo&idPerfil=2&estado=true'],
+        ok(vistos(ANA)),
+      ),
+      rule(
+        'returns an empty list when no user matches',
+        ['/api/usuario?search=nada', '/api/usuario?idPerfil=99999999999'],
+        ok(vistos()),
+      ),
+      rule(
+        'returns an empty list beyond the last page',
+        ['/api/usuario?page=2'],
+        ok({ data: [], totalPages: 1 }),
+      ),
+    ],
+  },
+
+  'GET /api/usuario/:id': {
+    id: 2,
+    answer: { success: true, data: visto(ANA) },
+    rules: [
+      rule('answers 400 when the id is 0', ['/api/usuario/0'], BAD_USUARIO_ID),
+      unknownPathId('/api/usuario/', statusCodeAnswer(404, 'Usuario no encontrado')),
+    ],
+  },
+
   'POST /api/usuario': {
     body: {
       strNombreUsuario: 'Iván',
@@ -185,9 +250,7 @@ export const USUARIO_ENDPOINTS = {
         { strNumeroCelular: null, idEstadoUsuario: null, imagenBase64: null },
       ],
       'takes an empty image as omitted': [{ imagenBase64: '' }],
-      'ignores unknown fields, the id and imagenUrl': [
-        { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
-      ],
+      'ignores imagenUrl': [{ imagenUrl: 'https://ejemplo.com/a.png' }],
       'accepts a password of 72 bytes': [{ strPwd: 'ñ'.repeat(36) }],
     },
     rules: [
@@ -218,22 +281,13 @@ export const USUARIO_ENDPOINTS = {
       },
     },
     same: {
-      'accepts idPerfil as text': [{ idPerfil: '3' }],
       'takes null for an optional field as omitted': [
         { strNumeroCelular: null, strPwd: null, imagenBase64: null },
       ],
       'takes an empty password and an empty image as omitted': [{ strPwd: '', imagenBase64: '' }],
-      'ignores unknown fields, an id in the body and imagenUrl': [
-        { id: 99, sobra: 1, imagenUrl: 'https://ejemplo.com/a.png' },
-      ],
-      'accepts a password of 72 bytes': [{ strPwd: 'x'.repeat(72) }],
     },
     rules: [
-      rule(
-        'answers 400 when the id in the path is not an integer other than 0',
-        under('/api/usuario/', BAD_PATH_IDS),
-        BAD_USUARIO_ID,
-      ),
+      pathIdMustBeInteger('/api/usuario/', BAD_USUARIO_ID),
       ...firstOfEach(USUARIO_RULES),
       required('idEstadoUsuario', [undefined, null]),
       firstInvalidField(
@@ -245,15 +299,25 @@ export const USUARIO_ENDPOINTS = {
         [['/api/usuario/999', { strCorreo: 'ana' }]],
         BAD_EMAIL,
       ),
-      rule(
-        'answers success true without data when no user has the id',
-        under('/api/usuario/', UNKNOWN_PATH_IDS),
-        ok({}),
-      ),
+      unknownPathId('/api/usuario/', ok({})),
       rule(
         'looks for the user before it looks for the profile or a duplicate email',
         [['/api/usuario/999', { strCorreo: EVA.strCorreo, idPerfil: 999 }]],
         ok({}),
+      ),
+    ],
+  },
+
+  'DELETE /api/usuario/:id': {
+    id: 2,
+    answer: DELETED.body,
+    rules: [
+      pathIdMustBeInteger('/api/usuario/', BAD_USUARIO_ID),
+      unknownPathId('/api/usuario/', DELETED),
+      rule(
+        'answers 409 for the own user',
+        ['/api/usuario/1'],
+        statusCodeAnswer(409, 'No puede eliminar su propio usuario'),
       ),
     ],
   },
