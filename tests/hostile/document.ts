@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 /** The part of a JSON Schema that the generators read. */
@@ -58,44 +57,6 @@ export function operationsOf(document: any): Operation[] {
     })),
   )
 }
-
-/**
- * Returns operations that the document does not declare: other methods of the declared paths, and
- * paths below them.
- */
-export function unroutedOf(document: any): Operation[] {
-  const used = Object.values<object>(document.paths).flatMap(Object.keys)
-  const unused = METHODS.filter(
-    (method) => !['HEAD', 'CONNECT', ...used.map(upper)].includes(method),
-  )
-  const answers = new Map([400, 404, 413, 415].map((status) => [status, ajv.compile<any>(FAILURE)]))
-  return Object.keys(document.paths).flatMap((path) =>
-    [
-      { path, methods: unused },
-      { path: `${path}/{x}/{y}`, methods: used.map(upper) },
-    ].map(({ path, methods }) => ({
-      name: `not declared: ${path}`,
-      methods,
-      path,
-      parameters: [...path.matchAll(/{(\w+)}/g)].map(([, name = '']) => ({
-        name,
-        in: 'path' as const,
-        schema: { type: 'string' },
-      })),
-      body: {},
-      isPublic: false,
-      answers,
-    })),
-  )
-}
-
-const upper = (text: string) => text.toUpperCase()
-
-const FAILURE = closed({
-  type: 'object',
-  required: ['statusCode', 'message'],
-  properties: { statusCode: { type: 'integer' }, message: { type: 'string' } },
-})
 
 function answersOf(responses: Record<string, any>): Operation['answers'] {
   return new Map(

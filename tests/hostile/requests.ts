@@ -25,7 +25,7 @@ export function requestsFor(operation: Operation) {
     })
     .map(({ path, query, type, strange, ...rest }) => ({
       ...rest,
-      operation: operation.name,
+      operation,
       url: path + query,
       headers: type === undefined ? strange : { 'content-type': type, ...strange },
     }))
