@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { describe, expect, it } from 'vitest'
+import { NOT_FOUND, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ENDPOINT_NAMES, endpoint } from './endpoints.js'
 import { resolve } from './hostile/document.js'
@@ -86,8 +87,15 @@ describe('/docs/json', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/)
     const config = await createConfig({
       extends: ['recommended-strict'],
-      // The service has no public licence.
-      rules: { 'info-license': 'off', 'info-license-strict': 'off' },
+      rules: {
+        // The service has no public licence.
+        'info-license': 'off',
+        'info-license-strict': 'off',
+        // Spectral, another linter, demands a contact and a description of each tag.
+        'info-contact': 'error',
+        'operation-tag-defined': 'error',
+        'parameter-description': 'error',
+      },
     })
     const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
     expect(
@@ -103,28 +111,12 @@ describe('/docs/json', () => {
     expect(documented().toSorted()).toEqual(routed().toSorted())
   })
 
-  it('has no path with a trailing slash, although the service accepts one', async () => {
-    expect(Object.keys(document.paths).filter((path) => path.endsWith('/'))).toEqual([])
-    for (const name of documented()) {
-      const [method, path = ''] = name.split(' ')
-      // Only the root path of each feature accepts a trailing slash.
-      if (!/^\/api\/\w+$/.test(path)) continue
-      const { statusCode } = await app.inject({ method: method as 'GET', url: `${path}/` })
-      expect({ name, statusCode }).toEqual({ name, statusCode: 401 })
-    }
-  })
-
-  it('has a summary, a 401 and the statuses for a refused body at every operation', () => {
-    for (const name of documented()) {
-      const { summary, requestBody, responses } = operation(name)
-      // The two operations that accept an image answer 500 to a body that is too large.
-      const tooLarge = requestBody && name.includes('usuario') ? '500' : '413'
+  it('has a 401 and the statuses for a refused body at every operation', () => {
+    for (const name of ENDPOINT_NAMES) {
+      const tooLarge = String(endpoint(name).tooLarge.status)
       const statuses = name.startsWith('GET') ? ['401'] : ['400', '401', '415', tooLarge]
-      expect({ name, summary, statuses: Object.keys(responses) }).toEqual({
-        name,
-        summary: expect.stringMatching(/\S/),
-        statuses: expect.arrayContaining(statuses),
-      })
+      const { responses } = operation(documentedAs(name))
+      expect(Object.keys(responses), name).toEqual(expect.arrayContaining(statuses))
     }
   })
 
@@ -153,13 +145,8 @@ describe('/docs/json', () => {
     }
   })
 
-  it('describes every parameter and every answer', () => {
-    for (const name of documented()) {
-      const { parameters = [], responses } = operation(name)
-      for (const { description } of [...parameters, ...Object.values(responses)]) {
-        expect(description, name).toMatch(/^(?!Default)\S/)
-      }
-    }
+  it('describes every answer in its own words', () => {
+    expect(source).not.toContain('"Default Response"')
   })
 
   it('describes every field', () => {
@@ -169,12 +156,6 @@ describe('/docs/json', () => {
         .map(([name]) => `${path} ${name}`),
     )
     expect(undescribed).toEqual([])
-  })
-
-  it('describes each tag of an operation, and has a contact, as Spectral demands', () => {
-    const used = documented().flatMap((name) => operation(name).tags)
-    expect(document.tags.map(({ name }: any) => name)).toEqual([...new Set(used)])
-    expect(document.info.contact).toEqual({ name: 'Llavero' })
   })
 
   it('gives no schema a name that client generators make from an operation and a status', () => {
@@ -239,11 +220,6 @@ describe('/docs/json', () => {
   })
 
   it('has `const` instead of `enum` for a field with only one value', () => {
-    expect(document.components.schemas.LoginCorrecto.properties.success).toEqual({
-      type: 'boolean',
-      const: true,
-      description: expect.any(String),
-    })
     expect(source).not.toMatch(/"enum":\[[^,\]]*\]/)
   })
 })
@@ -271,7 +247,11 @@ describe('/docs', () => {
       expect({ link, status: asset.statusCode }).toEqual({ link, status: 200 })
       expect(asset.body.length).toBeGreaterThan(0)
       if (link.endsWith('.css')) expect(asset.body).not.toMatch(/(?:url\(|@import)\s*["']?https?:/)
-      if (link.endsWith('initializer.js')) expect(asset.body).not.toMatch(OUTSIDE)
+      if (link.endsWith('initializer.js')) {
+        expect(asset.body).not.toMatch(OUTSIDE)
+        // By default, Swagger UI sends the document to validator.swagger.io.
+        expect(asset.body).toContain('validatorUrl: null')
+      }
     }
   })
 
@@ -289,38 +269,19 @@ describe('/docs', () => {
       json: 'application/json; charset=utf-8',
     }
     for (const [name, type] of Object.entries(files)) {
-      const url = `/docs/${name}`
-      const { headers, rawPayload } = await app.inject(url)
-      const expected = {
+      const { headers } = await app.inject(`/docs/${name}`)
+      expect(headers).toMatchObject({
         'content-type': type,
-        'content-length': String(rawPayload.length),
         'cache-control': name.startsWith('static') ? 'public, max-age=3600' : 'no-store',
-      }
-      expect(headers).toMatchObject(expected)
-
-      const head = await app.inject({ method: 'HEAD', url })
-      expect(head.headers).toMatchObject(expected)
-      expect(head.body).toBe('')
+      })
     }
   })
 
   it('answers 404 at / and at every path below /docs with DOCS=false', async () => {
     const without = await testApp({ DATABASE_URL: config.DATABASE_URL.url, DOCS: 'false' })
     for (const path of ['/', '/docs', '/docs/json', '/docs/static/index.css']) {
-      const { status, body } = await without.call('GET', path)
-      expect({ path, status, body }).toEqual({
-        path,
-        status: 404,
-        body: { statusCode: 404, message: 'Recurso no encontrado' },
-      })
+      expect(withoutHeaders(await without.call('GET', path)), path).toEqual(NOT_FOUND)
     }
     expect((await without.call('GET', '/api/perfil')).status).toBe(200)
-    expect((await without.call('GET', '/health/ready')).status).toBe(200)
-  })
-
-  it('sends the document to no external validator', async () => {
-    const { body } = await app.inject('/docs/initializer.js')
-    // By default, Swagger UI sends it to validator.swagger.io.
-    expect(body).toMatch(/validatorUrl: (?:null|"none")/)
   })
 })
