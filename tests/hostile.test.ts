@@ -26,7 +26,7 @@ beforeAll(async () => {
   operations = operationsOf(document)
 })
 
-let sent = 0
+let count = 0
 /** For each operation, whether requests have succeeded and been refused so far. */
 const seen = new Map<string, Set<'done' | 'refused'>>()
 let changes = 0
@@ -40,8 +40,10 @@ async function answerAll(requests: Request[]) {
   const lines = []
   for (const request of requests) {
     const answer = await send(address, request)
+    const { operation, ...sent } = request
     lines.push(
-      `${short({ ...request, operation: request.operation.name })}\n→ ${answer.status} ${answer.body.slice(0, 500)}`,
+      JSON.stringify(sent).slice(0, 3000),
+      `→ ${answer.status} ${answer.body.slice(0, 500)}`,
     )
     const before = changes
     changes = await world.changes()
@@ -62,7 +64,7 @@ function recordOutcome({ operation }: Request, answer: AnswerWithHeaders<string>
   const outcomes = seen.get(operation.name) ?? new Set()
   outcomes.add(isRefused(answer) ? 'refused' : 'done')
   seen.set(operation.name, outcomes)
-  sent += 1
+  count += 1
 }
 
 /** Returns the first rule that an answer violates, or undefined when it violates none. */
@@ -72,27 +74,20 @@ function violationOf(
   changed: boolean,
 ) {
   const { status, headers, body } = answer
-  const value = parse(body)
   const refused = isRefused(answer)
-
-  const { answers, isPublic } = operation
-  const check = answers.get(status)
+  const check = operation.answers.get(status)
   if (!check) return 'the status is not declared'
   if (method === 'HEAD' || status === 304) {
     if (body !== '') return 'the answer must not have a body'
   } else {
-    if (!check(value)) return `the body is not as declared: ${JSON.stringify(check.errors)}`
-    if (value.statusCode !== undefined && value.statusCode !== status) {
-      return 'the statusCode of the body is not the status'
-    }
+    if (!check(parse(body))) return `the body is not as declared: ${JSON.stringify(check.errors)}`
     if (headers['content-type'] !== 'application/json; charset=utf-8') {
       return 'the content type is not JSON'
     }
   }
-  if (!refused && !isPublic && !SESSIONS.includes(caller)) {
+  if (!refused && !operation.isPublic && !SESSIONS.includes(caller)) {
     return 'a request without a session succeeded'
   }
-  if (!headers['x-request-id']) return 'the header x-request-id is missing'
   if (changed && (refused || ['GET', 'HEAD'].includes(method))) {
     return 'rows have changed, although the request was refused or only reads'
   }
@@ -106,14 +101,6 @@ function parse(body: string) {
   }
 }
 
-/** Returns a value as JSON, with long texts cut. */
-const short = (value: unknown) =>
-  JSON.stringify(value, (_key, value) =>
-    typeof value === 'string' && value.length > 600
-      ? `${value.slice(0, 600)}… (${value.length})`
-      : value,
-  )
-
 describe('an arbitrary request', () => {
   it('is answered as the OpenAPI document declares, and changes no row when it is refused', async () => {
     console.log(`PROPERTY_SEED=${SEED} PROPERTY_REQUESTS=${REQUESTS}`)
@@ -126,8 +113,8 @@ describe('an arbitrary request', () => {
       unbiased: true,
     })
     if (run.failed) throw new Error(`PROPERTY_SEED=${SEED}`, { cause: run.errorInstance })
-    console.log(`${sent} requests`)
-    expect(sent).toBeGreaterThan(REQUESTS / 2)
+    console.log(`${count} requests`)
+    expect(count).toBeGreaterThan(REQUESTS / 2)
   }, 600_000)
 
   it('has succeeded and has been refused at every operation', () => {

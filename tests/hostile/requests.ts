@@ -21,7 +21,6 @@ export function requestsFor(operation: Operation) {
       type: mostly<string | undefined>(usualType, fc.constantFrom(undefined, ...TYPES)),
       strange: mostly<Record<string, string>>({}, fc.constantFrom(...HEADERS)),
       body: bodiesOf(operation),
-      encoding: mostly<BufferEncoding>('utf8', fc.constantFrom('latin1', 'utf16le')),
     })
     .map(({ path, query, type, strange, ...rest }) => ({
       ...rest,
@@ -130,7 +129,7 @@ export function send(address: string, { method, url, caller, by, body, ...reques
   const token = TOKENS[caller]
   if (token !== undefined && by !== 'bearer') headers.cookie ??= `auth_token=${token}`
   if (token !== undefined && by !== 'cookie') headers.authorization ??= `Bearer ${token}`
-  const bytes = Buffer.from(body ?? '', request.encoding)
+  const bytes = Buffer.from(body ?? '')
   if (body !== undefined && !headers['transfer-encoding']) {
     headers['content-length'] = String(bytes.length)
   }
