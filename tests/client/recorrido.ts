@@ -13,6 +13,12 @@ function done<T>({ data, error }: { data?: T; error?: { message: string } }): T 
   return data as T
 }
 
+/** Returns the first item of a list, or throws an Error if the list is empty. */
+function first<T>([item]: T[]): T {
+  if (!item) throw new Error('the list is empty')
+  return item
+}
+
 /** Logs in and calls all operations as a typed front end would; returns what it has received. */
 export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const api = createClient<paths>({ baseUrl })
@@ -30,9 +36,8 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const nuevo: Schemas['PerfilNuevo'] = { strNombrePerfil: 'Lectura', bitAdministrador: null }
   done(await api.POST('/api/perfil', { body: nuevo }))
   const buscado = { page: 1, search: 'lectura', isAdmin: 'false' as const }
-  const [found] = done(await api.GET('/api/perfil', { params: { query: buscado } })).data
-  const breves: Schemas['PerfilBreve'][] = done(await api.GET('/api/perfil/list')).data
-  if (!found || breves.length < 2) throw new Error('no such profile')
+  const found = first(done(await api.GET('/api/perfil', { params: { query: buscado } })).data)
+  first<Schemas['PerfilBreve']>(done(await api.GET('/api/perfil/list')).data)
   const perfilParams = { params: { path: { id: found.id } } }
   const perfil = done(await api.PUT('/api/perfil/{id}', { ...perfilParams, body: found })).data
 
@@ -40,9 +45,8 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const creado = done(await api.POST('/api/modulo', { body: { strNombreModulo: 'Biblioteca' } }))
   if (!creado.success) throw new Error(creado.message)
   const query = { search: 'biblioteca' }
-  const [modulo] = done(await api.GET('/api/modulo', { params: { query } })).data
-  const todos: Schemas['Modulo'][] = done(await api.GET('/api/modulo/list')).data
-  if (!modulo || todos.length < 5) throw new Error('no such module')
+  const modulo = first(done(await api.GET('/api/modulo', { params: { query } })).data)
+  first<Schemas['Modulo']>(done(await api.GET('/api/modulo/list')).data)
   const moduloParams = { params: { path: { id: modulo.id } } }
   const renamed = done(await api.PUT('/api/modulo/{id}', { ...moduloParams, body: modulo }))
   if (!renamed.success) throw new Error(renamed.message)
@@ -51,11 +55,10 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const idPerfil = perfil.id
   const record = { idPerfil, idModulo: modulo.id, bitConsulta: true, bitDetalle: null }
   done(await api.POST('/api/permisos', { body: record }))
-  const { totalPages } = done(await api.GET('/api/permisos', { params: { query: { page: 1 } } }))
+  first(done(await api.GET('/api/permisos', { params: { query: { page: 1 } } })).data)
   const ofPerfil = { params: { path: { idPerfil } } }
   const own = done(await api.GET('/api/permisos/por-perfil/{idPerfil}', ofPerfil)).data
-  const [permiso] = own
-  if (!permiso || totalPages < 1) throw new Error('no such record')
+  const permiso = first(own)
   const permisoParams = { params: { path: { id: permiso.id } } }
   done(await api.PUT('/api/permisos/{id}', { ...permisoParams, body: permiso }))
   done(await api.DELETE('/api/permisos/{id}', permisoParams))
@@ -76,18 +79,14 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const { data: usuario } = done(await api.GET('/api/usuario/{id}', usuarioParams))
   done(await api.PUT('/api/usuario/{id}', { ...usuarioParams, body: usuario }))
   const activos = { idPerfil, estado: 'true' as const }
-  const listed = done(await api.GET('/api/usuario', { params: { query: activos } })).data
+  const listed = first(done(await api.GET('/api/usuario', { params: { query: activos } })).data)
 
   // The audit has these writes.
   const filtro = { entidad: 'usuario' as const, id }
-  const { data: filas, siguiente } = done(
-    await api.GET('/api/auditoria', { params: { query: filtro } }),
-  )
-  const fila: Schemas['FilaDeAuditoria'] | undefined = filas[0]
-  if (!fila || siguiente !== null) throw new Error('no such row')
+  const filas = done(await api.GET('/api/auditoria', { params: { query: filtro } })).data
+  first<Schemas['FilaDeAuditoria']>(filas)
   const permission = { idUsuario: id, modulo: 'BIBLIOTECA', accion: 'bitConsulta' as const }
-  const origen = done(await api.GET('/api/auditoria/origen', { params: { query: permission } }))
-  if (origen.data.length === 0) throw new Error('the origin is unknown')
+  first(done(await api.GET('/api/auditoria/origen', { params: { query: permission } })).data)
 
   done(await api.DELETE('/api/usuario/{id}', usuarioParams))
   done(await api.DELETE('/api/perfil/{id}', perfilParams))
@@ -97,5 +96,5 @@ export async function recorrer(baseUrl: string, credentials: Schemas['Login']) {
   const passwords = { strPwd: credentials.strPwd, strPwdNueva: 'otra clave larga' }
   session = done(await api.PUT('/api/auth/password', { body: passwords })).token
   const { message } = done(await api.POST('/api/auth/logout'))
-  return { refusal, user, perfil, modulo, permiso, acciones, usuario: listed[0], message }
+  return { refusal, user, perfil, modulo, permiso, acciones, usuario: listed, message }
 }
