@@ -9,7 +9,7 @@ import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
 import { sign } from './contract/token.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
-import { addressOf, ENDPOINT_NAMES, endpoint } from './endpoints.js'
+import { addressOf, ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
 
 /** The endpoints that the contract describes, and others whose rules fit in the same tables. */
 const CONTRACT = {
@@ -165,19 +165,14 @@ describe('the session', () => {
   const jwt = (changes: object = {}, ...how: [alg?: string, key?: string]) =>
     sign({ ...payload, ...changes }, ...how)
 
-  /** Returns `token` with the payload of the token `other`. */
-  function forged(token: string, other: string) {
-    const [header, , signature] = token.split('.')
-    const [, payload] = other.split('.')
-    return [header, payload, signature].join('.')
-  }
-
+  const [header, , signature] = jwt().split('.')
+  const [, payloadOfAna] = jwt({ id: 2 }).split('.')
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
   it.each([
     ['is empty', ''],
     ['is no JWT', 'x'],
-    ['has a forged payload', forged(jwt(), jwt({ id: 2 }))],
+    ['has a forged payload', `${header}.${payloadOfAna}.${signature}`],
     ['is unsigned', jwt().replace(/[^.]+$/, '')],
     ['has alg none', jwt({}, 'none')],
     ['is signed with HS512', jwt({}, 'HS512')],
@@ -229,14 +224,28 @@ describe('the session', () => {
   })
 })
 
-it('answers the unexpected failure of each endpoint when the database cannot be reached', async () => {
-  const { call } = await testApp({ DATABASE_URL: 'postgres://127.0.0.1:1/nada' })
-  // Each request waits 2.5 s for a connection, so all are sent at once.
-  await Promise.all(
-    ENDPOINT_NAMES.map(async (name) => {
-      const { method, url } = addressOf(name)
-      const { body, unexpected } = endpoint(name)
-      expect(withoutHeaders(await call(method, url, body)), name).toStrictEqual(unexpected)
-    }),
-  )
+describe('a database that fails', () => {
+  const expectUnexpected = async ({ call }: typeof service, name: EndpointName, query = '') => {
+    const { method, url } = addressOf(name)
+    const { body, unexpected } = endpoint(name)
+    expect(withoutHeaders(await call(method, url + query, body)), name).toStrictEqual(unexpected)
+  }
+
+  it('makes every endpoint answer its unexpected failure when it cannot be reached', async () => {
+    const gone = await testApp({ DATABASE_URL: 'postgres://127.0.0.1:1/nada' })
+    // Each request waits 2.5 s for a connection, so all are sent at once.
+    await Promise.all(ENDPOINT_NAMES.map((name) => expectUnexpected(gone, name)))
+  })
+
+  it('makes an endpoint answer its unexpected failure when the query fails', async () => {
+    const broken = await testApp()
+    // Every write, every search and the detail of a user call one of these functions.
+    for (const name of ['begin_write', 'fold_case', 'needs_for']) {
+      await broken.sql`alter function ${sql(name)} rename to ${sql(`${name}_de_antes`)}`
+    }
+    const names = ENDPOINT_NAMES.filter(
+      (name) => endpoint(name).needs.includes(' ') && !name.startsWith('GET /api/permisos'),
+    )
+    for (const name of names) await expectUnexpected(broken, name, '?search=x')
+  })
 })
