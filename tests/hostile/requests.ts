@@ -17,7 +17,6 @@ export function requestsFor(operation: Operation) {
       path: pathsOf(operation),
       query: queriesOf(operation),
       caller: callers,
-      by: fc.constantFrom('cookie', 'bearer', 'both'),
       type: mostly<string | undefined>(usualType, fc.constantFrom(undefined, ...TYPES)),
       strange: mostly<Record<string, string>>({}, fc.constantFrom(...HEADERS)),
       body: bodiesOf(operation),
@@ -124,11 +123,10 @@ const TIME_LIMIT = 3000
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 /** Sends a request byte for byte; throws when the answer takes longer than TIME_LIMIT. */
-export function send(address: string, { method, url, caller, by, body, ...request }: Request) {
+export function send(address: string, { method, url, caller, body, ...request }: Request) {
   const headers: Record<string, string> = { ...request.headers }
   const token = TOKENS[caller]
-  if (token !== undefined && by !== 'bearer') headers.cookie ??= `auth_token=${token}`
-  if (token !== undefined && by !== 'cookie') headers.authorization ??= `Bearer ${token}`
+  if (token !== undefined) headers.cookie ??= `auth_token=${token}`
   const bytes = Buffer.from(body ?? '')
   if (body !== undefined && !headers['transfer-encoding']) {
     headers['content-length'] = String(bytes.length)
