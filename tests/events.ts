@@ -1,4 +1,3 @@
-import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How many turns of the event loop, and how long each lasts at least, in milliseconds. */
@@ -11,17 +10,4 @@ const TURN_MS = 10
  */
 export async function handleEvents() {
   for (let turn = 0; turn < TURNS; turn += 1) await sleep(TURN_MS)
-}
-
-/** Resolves once the server has received the heads of `count` further requests. */
-export function receiveRequests(server: Server, count: number) {
-  let left = count
-  return new Promise<void>((resolve) => {
-    server.on('request', function onRequest() {
-      left -= 1
-      if (left > 0) return
-      server.off('request', onRequest)
-      resolve()
-    })
-  })
 }
