@@ -39,15 +39,7 @@ async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished)
     Promise.allSettled(Array.from({ length: SIZE }, () => ask(seconds)))
   await openConnections(pool, direct, SIZE)
 
-  /** Returns how many sessions execute a statement of `occupy`. */
-  async function countSleeping() {
-    const rows = await direct`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event = 'PgSleep'
-    `
-    return rows.length
-  }
-  return { proxy, pool, occupy, countSleeping }
+  return { proxy, pool, occupy }
 }
 
 /** The faults after which the driver knows that an idle connection is lost. */
@@ -76,9 +68,9 @@ describe.concurrent.each([
   it.for(FAULTS)(
     'serves again after the fault %s on busy connections',
     async (fault, { expect, onTestFinished }) => {
-      const { proxy, pool, occupy, countSleeping } = await openPoolBehindProxy(tls, onTestFinished)
+      const { proxy, pool, occupy } = await openPoolBehindProxy(tls, onTestFinished)
       const answers = occupy(3)
-      await expect.poll(countSleeping, { interval: 20 }).toBe(SIZE)
+      await expect.poll(pool.usage).toEqual({ running: SIZE, waiting: 0 })
       proxy[fault]()
       proxy.serve()
       const begin = performance.now()
