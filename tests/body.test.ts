@@ -9,12 +9,11 @@ import {
   DELETED,
   NOT_UPDATED,
   statusCodeAnswer,
-  successFalseAnswer,
   TOO_LARGE,
   UNAUTHENTICATED,
   withoutHeaders,
 } from './answers.js'
-import { API_HEADERS, testApp } from './app.js'
+import { testApp } from './app.js'
 import { inChunks } from './chunks.js'
 import { addressOf, ENDPOINT_NAMES, endpoint, usuario } from './endpoints.js'
 
@@ -23,7 +22,6 @@ const MIB = 1024 * 1024
 const IMAGE_TOO_LARGE = statusCodeAnswer(500, 'La imagen es demasiado grande')
 const MALFORMED = statusCodeAnswer(400, 'El cuerpo no es JSON válido')
 const UNSUPPORTED = statusCodeAnswer(415, 'El tipo de contenido debe ser application/json')
-const UNREADABLE = statusCodeAnswer(400, 'La petición no es válida')
 
 const service = await testApp({ BODY_LIMIT_MIB: '1' })
 const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
@@ -33,18 +31,17 @@ interface Sent {
   chunked?: boolean
   /** The length of the chunks in which the body is sent. */
   chunkLength?: number
-  session?: boolean
   type?: string
 }
 
 /** Sends all of `body` even when the answer comes earlier, as ordinary clients do. */
 async function send(method: string, path: string, body: string | Buffer, sent: Sent = {}) {
-  const { chunked = false, chunkLength, session = true, type = 'application/json' } = sent
+  const { chunked = false, chunkLength, type = 'application/json' } = sent
   const request = httpRequest(address + path, {
     method,
     headers: {
       'content-type': type,
-      ...(session && { cookie }),
+      cookie,
       ...((chunked || chunkLength) && { 'transfer-encoding': 'chunked' }),
     },
   })
@@ -71,38 +68,24 @@ const large = (bytes: number) => {
 const BODY_ENDPOINTS = ENDPOINT_NAMES.filter((name) => endpoint(name).withoutFields)
 
 const WITHOUT_FIELDS = [
-  ...['', 'null', '[]', '"x"', '1', 'true', '{}', '[[[{}]]]', '{"otra":1e400,"otra":{}}'],
+  ...['', 'null', '[]', '"x"', '1', '{}'],
   `{"otra":${'['.repeat(5000)}${']'.repeat(5000)}}`,
-  `${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`,
   '{"toString":1,"valueOf":null,"hasOwnProperty":0,"length":-1}',
   '{"__proto__":{"idPerfil":1}}',
-  '{"__proto__":null,"strNombreModulo":null}',
-  '{"otra":{"__proto__":{}}}',
-  '{"constructor":{"prototype":{"idPerfil":1}}}',
 ]
-const NO_JSON = [
-  ...['{', '{"a":1,}', "{'a':1}", 'nulo', '{"a":1}{"b":2}', '\0', '{"a":"\n"}', '{"a":NaN}'],
-  '['.repeat(5000),
-  // Clients that do not encode their text in UTF-8 send such bytes.
-  Buffer.from('{"strNombreModulo":"ñandú"}', 'latin1'),
-]
-const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
+// Clients that do not encode their text in UTF-8 send such bytes.
+const NO_JSON = ['{', '\ufeff{}', Buffer.from('{"strNombreModulo":"ñandú"}', 'latin1')]
+const NO_JSON_TYPES = ['text/plain', 'application/x-www-form-urlencoded']
 
 describe.each(BODY_ENDPOINTS)('%s', (name) => {
   const { method, url: path } = addressOf(name)
   const { withoutFields, tooLarge } = endpoint(name)
 
-  it.each(WITHOUT_FIELDS)('answers that a field is missing: %.40s', async (body) => {
-    expect(await send(method, path, body)).toEqual(withoutFields)
-  })
-
-  it('reads a body in chunks of one byte', async () => {
-    const body = `{}${' '.repeat(900)}`
-    expect(await send(method, path, body, { chunkLength: 1 })).toEqual(withoutFields)
-  })
-
-  it('answers a request without a body like one without fields', async () => {
+  it('answers that a field is missing', async () => {
     expect(withoutHeaders(await service.call(method, path))).toEqual(withoutFields)
+    for (const body of WITHOUT_FIELDS) {
+      expect(await send(method, path, body), body.slice(0, 40)).toEqual(withoutFields)
+    }
   })
 
   it('answers 400 to malformed JSON and 415 to another content type', async () => {
@@ -125,20 +108,13 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
 })
 
 describe('a large body', () => {
-  it('gets the answer for its missing session or its unsupported content type, not for its size', async () => {
-    for (const chunked of [false, true]) {
-      const body = large(MIB - 1)
-      const perfil = '/api/perfil/1'
-      expect(await send('PUT', perfil, body, { chunked, session: false })).toEqual(UNAUTHENTICATED)
-      expect(await send('PUT', perfil, body, { chunked, type: 'text/csv' })).toEqual(UNSUPPORTED)
-    }
-  })
-
-  it('is refused as too large in chunks of one byte, and read in chunks of 64', async () => {
+  it('is refused as too large in chunks of one byte, and read in chunks of 64 or if it is small', async () => {
     const path = '/api/permisos/guardar-matriz'
     const body = ' '.repeat(MIB)
     expect(await send('POST', path, body, { chunkLength: 1 })).toEqual(TOO_LARGE)
     expect(await send('POST', path, body, { chunkLength: 64 })).toEqual(MALFORMED)
+    const small = ' '.repeat(900)
+    expect(await send('POST', path, small, { chunkLength: 1 })).toEqual(MALFORMED)
   })
 
   it('gets its answer even when the client reads only after it has sent everything', async () => {
@@ -156,10 +132,7 @@ describe('a large body', () => {
 
   it.each([
     ['POST', '/api/auth/login', 16 * 1024],
-    ['PUT', '/api/auth/password', 64 * 1024],
-    ['POST', '/api/permisos', 64 * 1024],
     ['PUT', '/api/perfil/999', 64 * 1024],
-    ['POST', '/api/modulo', 64 * 1024],
     ['POST', '/api/permisos/guardar-matriz', MIB],
     ['POST', '/api/usuario', MIB],
   ] as const)('is accepted by %s %s up to %i bytes and no more', async (method, path, limit) => {
@@ -167,42 +140,19 @@ describe('a large body', () => {
     expect(await send(method, path, large(limit))).not.toEqual(tooLarge)
     expect(await send(method, path, large(limit + 1))).toEqual(tooLarge)
   })
-
-  it('of 8 MiB does not keep the service from answering the next request', async () => {
-    const sent = send('PUT', '/api/perfil/1', large(8 * MIB))
-    expect(await sent).toEqual(TOO_LARGE)
-    expect(await send('PUT', '/api/perfil/1', '{}')).toEqual(
-      statusCodeAnswer(400, 'El nombre es obligatorio'),
-    )
-  })
 })
 
-it.each([
-  ['/api/permisos/x', statusCodeAnswer(400, 'ID de permiso inválido')],
-  ['/api/perfil/x', statusCodeAnswer(400, 'ID de perfil inválido')],
-  ['/api/modulo/x', successFalseAnswer(200, 'ID de módulo inválido.')],
-  ['/api/usuario/x', statusCodeAnswer(400, 'ID de usuario inválido')],
-] as const)('PUT %s validates the id before it reads the body', async (path, wrongPath) => {
+it('an id in a path is validated before the body is read, and after the session', async () => {
+  const path = '/api/perfil/x'
+  const wrongPath = statusCodeAnswer(400, 'ID de perfil inválido')
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
-  expect(await send('PUT', path, '{}', { type: 'text/plain' })).toEqual(wrongPath)
   expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
-  expect(await send('PUT', path, large(MIB + 1))).toEqual(wrongPath)
-  expect(await send('PUT', path, '{', { session: false })).toEqual(UNAUTHENTICATED)
+  const nobody = await service.call('PUT', path, {}, { token: null })
+  expect(withoutHeaders(nobody)).toEqual(UNAUTHENTICATED)
 })
 
 it('accepts a DELETE with a JSON content type and no body', async () => {
   expect(await send('DELETE', '/api/permisos/999', '')).toEqual(DELETED)
-})
-
-describe('a path that cannot be decoded', () => {
-  it.each(['%', '%ff', '%E0%A4%A'])('gets 400 and the usual headers: %s', async (id) => {
-    const { headers, ...answer } = await service.call('GET', `/api/permisos/por-perfil/${id}`)
-    expect(answer).toEqual(UNREADABLE)
-    expect(headers).toMatchObject({
-      ...API_HEADERS,
-      'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/),
-    })
-  })
 })
 
 // This test ends the session of `cookie`. Tests that need this session must come before it.
