@@ -3,13 +3,12 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnswerWithHeaders, statusCodeAnswer } from './answers.js'
 import { API_HEADERS, testApp } from './app.js'
 import { countWaiting } from './hold.js'
 
-const { app, config, adminToken, readLines, readLog } = await testApp()
+const { app, config, sql, adminToken, readLines, readLog } = await testApp()
 const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
 /** An answer whose body is not parsed. */
@@ -54,6 +53,7 @@ const linesOf = (answer?: TextAnswer) =>
 const GARBAGE = 'esto no es HTTP\r\n\r\n'
 const HOST = 'Host: x\r\n'
 const GET = `GET /health/live HTTP/1.1\r\n${HOST}`
+const ID = `GET /api/permisos/por-perfil/%ff HTTP/1.1\r\n${HOST}`
 const HEALTH = `${GET}Connection: close\r\n\r\n`
 const POST = `POST /api/auth/login HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`
 const LIST = `GET /api/modulo/list HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`
@@ -66,13 +66,11 @@ const BUNDLE = `GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\n${HOST}`
 describe('bytes that are not a valid HTTP request', () => {
   it.each([
     ['no HTTP', GARBAGE, 400],
-    ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01', 400],
-    ['an unknown version', `GET / HTTP/3.1\r\n${HOST}\r\n`, 400],
     ['no host', 'GET /api/modulo/list HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['a path that cannot be decoded', `GET /%zz HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, 400],
+    ['an id that cannot be decoded', `${ID}Connection: close\r\n\r\n`, 400],
     ['a broken body', `${POST}Transfer-Encoding: chunked\r\n\r\nno es hexadecimal\r\n`, 400],
     ['the method CONNECT', `CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`, 400],
-    ['a path that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
     // The client is still sending when the answer arrives.
     ['headers that are too large', `${GET}X: ${'x'.repeat(5_000_000)}\r\n\r\n`, 431],
   ])('get the usual failure body and headers: %s', async (_, bytes, status) => {
@@ -91,12 +89,8 @@ describe('bytes that are not a valid HTTP request', () => {
   })
 
   it('are those of CONNECT, after which the client may reset the connection', async () => {
-    const clients = Array.from({ length: 20 }, () => {
-      return open(`CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`)
-    })
-    const lines = () => readLines().filter(({ reason }) => reason === 'CONNECT')
-    const logged = lines().length
-    await expect.poll(() => lines().length - logged).toBe(20)
+    const clients = Array.from({ length: 20 }, () => open(`CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`))
+    await Promise.all(clients.map((client) => once(client, 'data')))
     for (const client of clients) client.resetAndDestroy()
     await sleep(100)
     expect(await send(HEALTH)).toMatchObject([{ status: 200 }])
@@ -134,7 +128,6 @@ describe('bytes that are not a valid HTTP request', () => {
   it('are answered after the requests that came before them', async () => {
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))
-    const sql = postgres(config.DATABASE_URL.url, { max: 2, onnotice: () => {} })
     const sent = await sql.begin(async (tx) => {
       await tx`lock table modulo`
       const client = open(LIST + LIST)
@@ -146,7 +139,6 @@ describe('bytes that are not a valid HTTP request', () => {
       }
       return { received }
     })
-    await sql.end()
     const answers = parseAnswers(await sent.received)
     expect(warnings).toEqual([])
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 400])
@@ -162,15 +154,11 @@ describe('bytes that are not a valid HTTP request', () => {
     expect(others).toEqual([])
   })
 
-  it.each(['/nada', '/health/live', '/docs', '/api/modulo'])(
-    'are answered in place of the request to %s in whose body they are',
-    async (path) => {
-      const ready = `GET /health/ready HTTP/1.1\r\n${HOST}\r\n`
-      const request = `GET ${path} HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
-      const answers = await send(`${ready}${request}zz\r\n`)
-      expect(answers).toMatchObject([{ status: 200 }, { status: 400, body: failure(400) }])
-    },
-  )
+  it('are answered in place of the request in whose body they are', async () => {
+    const chunked = `${GET}Transfer-Encoding: chunked\r\n\r\nzz\r\n`
+    const answers = await send(`${GET}\r\n${chunked}`)
+    expect(answers).toMatchObject([{ status: 200 }, { status: 400, body: failure(400) }])
+  })
 
   it('get their answer even when the client reads only after it has sent everything', async () => {
     const client = open(`${GET}X: ${'x'.repeat(20_000)}`)
@@ -182,25 +170,24 @@ describe('bytes that are not a valid HTTP request', () => {
   })
 })
 
-describe('a client that does not finish its request', () => {
+describe('a client that does not finish its request', async () => {
   // The service makes Node check for such connections every second instead of every 30 seconds.
-  it.concurrent.for([
+  const { app, call, readLines } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  app.server.headersTimeout = 500
+  app.server.requestTimeout = 500
+
+  it.each([
     ['headers are', GET],
     ['body is', `${POST}Content-Length: 9\r\n\r\n{`],
-  ])('gets 408 and is disconnected when its %s late', async ([, bytes = ''], { expect }) => {
-    const { app } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
-    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
-    app.server.headersTimeout = 500
-    app.server.requestTimeout = 500
-    const begin = performance.now()
+  ])('gets 408 and is disconnected when its %s late', async (_, bytes) => {
     const client = open(bytes, port)
     let received = ''
     client.on('data', (chunk) => {
       received += chunk
     })
     // The service closes its half of the connection; the client keeps its own half open.
-    await once(client, 'end')
-    expect(performance.now() - begin).toBeLessThan(10_000)
+    await once(client, 'end', { signal: AbortSignal.timeout(10_000) })
     expect(parseAnswers(received)).toMatchObject([{ status: 408, body: failure(408) }])
     const countConnections = promisify(app.server.getConnections.bind(app.server))
     await expect.poll(countConnections, { timeout: 10_000 }).toBe(0)
@@ -216,12 +203,8 @@ describe('a client that does not finish its request', () => {
     ['body', '', write.length - 1],
     ['head, behind another request,', LIST, write.indexOf('Cookie')],
   ])('has no write carried out whose %s comes after the 408', async (_, earlier, cut) => {
-    const { app, call, readLines } = await testApp({ DATABASE_URL: config.DATABASE_URL.url })
-    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
-    app.server.headersTimeout = 500
-    app.server.requestTimeout = 500
-    const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-
+    const ownLines = () => readLines().filter(({ path }) => path === '/api/modulo')
+    const before = ownLines().length
     await sql.begin(async (tx) => {
       // The earlier request waits until the write is late.
       await tx`lock table modulo`
@@ -232,22 +215,9 @@ describe('a client that does not finish its request', () => {
       onTestFinished(() => void client.destroy())
       await sleep(1500)
     })
-    const ownLines = () => readLines().filter(({ path }) => path === '/api/modulo')
-    await expect.poll(ownLines, { timeout: 5000 }).toMatchObject([{ status: 400 }])
+    await expect.poll(() => ownLines()[before]).toMatchObject({ status: 400 })
     const { data } = (await call('GET', '/api/modulo/list')).body
     expect(data).not.toContainEqual(expect.objectContaining({ strNombreModulo: 'TARDE' }))
-    await sql.end()
-  })
-
-  it('gets a 400 in the log if it has reset the connection, because its address is unknown', async () => {
-    const path = '/api/modulo/1000000'
-    const client = open(
-      `DELETE ${path} HTTP/1.1\r\n${HOST}Cookie: auth_token=${adminToken}\r\n\r\n`,
-    )
-    client.resetAndDestroy()
-    await once(client, 'close')
-    const ownLines = () => readLines().filter((line) => line.path === path)
-    await expect.poll(ownLines).toMatchObject([{ status: 400 }])
   })
 
   it('leaves no log line when it resets the connection', async () => {
