@@ -18,8 +18,7 @@ const MAX_WAITING = 256
  * in this way.
  *
  * The asynchronous functions of bcryptjs work on the event loop, where logins would delay all other
- * requests by seconds. `npm run bench -- --only login` measures the delay that remains with
- * threads.
+ * requests by seconds.
  */
 export function startPasswords() {
   const threads = new Piscina({

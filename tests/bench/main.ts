@@ -8,14 +8,9 @@ import { parseArgs } from 'node:util'
 import { startBench } from './bench.js'
 import { print } from './measure.js'
 import { endpoints } from './sections/endpoints.js'
-import { lists } from './sections/lists.js'
-import { log } from './sections/log.js'
-import { login } from './sections/login.js'
 import { lookup } from './sections/lookup.js'
-import { pool } from './sections/pool.js'
-import { start } from './sections/start.js'
 
-const SECTIONS = { endpoints, lookup, pool, log, login, lists, start }
+const SECTIONS = { endpoints, lookup }
 
 const { values } = parseArgs({
   options: {

@@ -4,8 +4,7 @@
 // its logger, @fastify/jwt and postgres.js in their default configuration. Each request makes one
 // query for the caller's permission and then the queries for the answer. There are no versions of
 // the permission maps. Of the writes, only the replacement of a matrix acquires a lock by a
-// statement of its own. The file is JavaScript, so that no TypeScript loader adds to its start time
-// and memory.
+// statement of its own. The file is JavaScript, because Node runs it without a TypeScript loader.
 //
 // By default it has no rules against privilege escalation. With RULES=true, a write of permission
 // records, or a write or a read of one user, is refused if it breaks one of the first two rules in
