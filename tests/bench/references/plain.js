@@ -116,15 +116,16 @@ async function refuseGranting(caller, permisos) {
 }
 
 const boolean = { type: 'boolean' }
+const flag = { type: 'boolean', default: false }
 const integer = { type: 'integer' }
 const string = { type: 'string' }
 const nullableString = { type: 'string', nullable: true }
 const flags = {
-  bitAgregar: boolean,
-  bitEditar: boolean,
-  bitConsulta: boolean,
-  bitEliminar: boolean,
-  bitDetalle: boolean,
+  bitAgregar: flag,
+  bitEditar: flag,
+  bitConsulta: flag,
+  bitEliminar: flag,
+  bitDetalle: flag,
 }
 
 const array = (items) => ({ type: 'array', items })
@@ -178,7 +179,12 @@ const Matriz = object({ idPerfil: integer, permisos: array(Entrada) }, ['idPerfi
 
 const PAGE_SIZE = 5
 const offset = (page) => (page - 1) * PAGE_SIZE
-const pageCount = ({ rows }) => Math.ceil(rows / PAGE_SIZE)
+
+/** Sends the query for a page's rows and the query for their total, and returns the answer. */
+async function readPage(rows, count) {
+  const [data, [total]] = await Promise.all([rows, count])
+  return { success: true, data, totalPages: Math.ceil(total.rows / PAGE_SIZE) }
+}
 
 app.get('/health/live', { logLevel: 'silent' }, async () => ({ status: 'ok' }))
 
@@ -215,8 +221,8 @@ app.get('/api/permisos/mis-permisos/:idPerfil', {
 app.get('/api/usuario', {
   onRequest: permission('USUARIO', 'bitConsulta'),
   schema: { querystring: PageQuery, response: page(UsuarioVisto) },
-  handler: async ({ query }) => {
-    const [data, [total]] = await Promise.all([
+  handler: ({ query }) =>
+    readPage(
       sql`
         select usuario.id, "strNombreUsuario", "idPerfil", "strCorreo", "strNumeroCelular",
           "idEstadoUsuario", "imagenUrl", "strNombrePerfil" as "nombrePerfil"
@@ -226,16 +232,14 @@ app.get('/api/usuario', {
         limit ${PAGE_SIZE} offset ${offset(query.page)}
       `,
       sql`select count(*)::integer as rows from usuario`,
-    ])
-    return { success: true, data, totalPages: pageCount(total) }
-  },
+    ),
 })
 
 app.get('/api/perfil', {
   onRequest: permission('PERFIL', 'bitConsulta'),
   schema: { querystring: PageQuery, response: page(Perfil) },
-  handler: async ({ query }) => {
-    const [data, [total]] = await Promise.all([
+  handler: ({ query }) =>
+    readPage(
       sql`
         select id, "strNombrePerfil", "bitAdministrador"
         from perfil
@@ -243,16 +247,14 @@ app.get('/api/perfil', {
         limit ${PAGE_SIZE} offset ${offset(query.page)}
       `,
       sql`select count(*)::integer as rows from perfil`,
-    ])
-    return { success: true, data, totalPages: pageCount(total) }
-  },
+    ),
 })
 
 app.get('/api/modulo', {
   onRequest: permission('MODULO', 'bitConsulta'),
   schema: { querystring: PageQuery, response: page(Modulo) },
-  handler: async ({ query }) => {
-    const [data, [total]] = await Promise.all([
+  handler: ({ query }) =>
+    readPage(
       sql`
         select id, "strNombreModulo"
         from modulo
@@ -260,16 +262,14 @@ app.get('/api/modulo', {
         limit ${PAGE_SIZE} offset ${offset(query.page)}
       `,
       sql`select count(*)::integer as rows from modulo`,
-    ])
-    return { success: true, data, totalPages: pageCount(total) }
-  },
+    ),
 })
 
 app.get('/api/permisos', {
   onRequest: permission('PERMISOS', 'bitConsulta'),
   schema: { querystring: PageQuery, response: page(PermisoConNombres) },
-  handler: async ({ query }) => {
-    const [data, [total]] = await Promise.all([
+  handler: ({ query }) =>
+    readPage(
       sql`
         select permisos_perfil.id, "idPerfil", "idModulo", "strNombrePerfil" as "nombrePerfil",
           "strNombreModulo" as "nombreModulo", "bitAgregar", "bitEditar", "bitConsulta",
@@ -281,9 +281,7 @@ app.get('/api/permisos', {
         limit ${PAGE_SIZE} offset ${offset(query.page)}
       `,
       sql`select count(*)::integer as rows from permisos_perfil`,
-    ])
-    return { success: true, data, totalPages: Math.max(1, pageCount(total)) }
-  },
+    ),
 })
 
 app.get('/api/modulo/list', {
@@ -356,9 +354,9 @@ app.put('/api/permisos/:id', {
     const [data] = await sql`
       update permisos_perfil
       set "idPerfil" = ${body.idPerfil}, "idModulo" = ${body.idModulo},
-        "bitAgregar" = ${body.bitAgregar ?? false}, "bitEditar" = ${body.bitEditar ?? false},
-        "bitConsulta" = ${body.bitConsulta ?? false},
-        "bitEliminar" = ${body.bitEliminar ?? false}, "bitDetalle" = ${body.bitDetalle ?? false}
+        "bitAgregar" = ${body.bitAgregar}, "bitEditar" = ${body.bitEditar},
+        "bitConsulta" = ${body.bitConsulta}, "bitEliminar" = ${body.bitEliminar},
+        "bitDetalle" = ${body.bitDetalle}
       where id = ${params.id}
       returning id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
         "bitEliminar", "bitDetalle"
@@ -377,9 +375,8 @@ app.post('/api/permisos', {
       insert into permisos_perfil
         ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta", "bitEliminar",
           "bitDetalle")
-      values (${body.idPerfil}, ${body.idModulo}, ${body.bitAgregar ?? false},
-        ${body.bitEditar ?? false}, ${body.bitConsulta ?? false}, ${body.bitEliminar ?? false},
-        ${body.bitDetalle ?? false})
+      values (${body.idPerfil}, ${body.idModulo}, ${body.bitAgregar}, ${body.bitEditar},
+        ${body.bitConsulta}, ${body.bitEliminar}, ${body.bitDetalle})
       returning id, "idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
         "bitEliminar", "bitDetalle"
     `
@@ -417,19 +414,12 @@ app.post('/api/permisos/guardar-matriz', {
   handler: async ({ body, caller }) => {
     const { idPerfil, permisos = [] } = body
     await Promise.all([refuseBeyond(caller, idPerfil), refuseGranting(caller, permisos)])
-    const rows = permisos.map((entrada) => ({
-      idPerfil,
-      idModulo: entrada.idModulo,
-      bitAgregar: entrada.bitAgregar ?? false,
-      bitEditar: entrada.bitEditar ?? false,
-      bitConsulta: entrada.bitConsulta ?? false,
-      bitEliminar: entrada.bitEliminar ?? false,
-      bitDetalle: entrada.bitDetalle ?? false,
-    }))
+    const rows = permisos.map((entrada) => ({ ...entrada, idPerfil }))
     await sql.begin(async (tx) => {
       await tx`select from perfil where id = ${idPerfil} for no key update`
       await tx`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
-      if (rows.length > 0) await tx`insert into permisos_perfil ${tx(rows)}`
+      if (rows.length === 0) return
+      await tx`insert into permisos_perfil ${tx(rows, 'idPerfil', 'idModulo', ...FLAGS)}`
     })
     return { success: true, message: 'Matriz actualizada correctamente' }
   },
