@@ -1,14 +1,6 @@
 import type { Bench } from './bench.js'
 import type { LoadRequest } from './load.js'
-import {
-  alternate,
-  cpuSeconds,
-  cpuSecondsOfTree,
-  ratios,
-  type Spread,
-  spread,
-  writeCalls,
-} from './measure.js'
+import { cpuSeconds } from './measure.js'
 import type { Server } from './processes.js'
 
 /** How many connections send requests. BENCH_CONNECTIONS sets another number, of at least 4. */
@@ -21,12 +13,15 @@ export interface Pair<T> {
   reference: T
 }
 
-/** One figure of both servers over several rounds, and the service's ratio to the reference. */
-export interface Comparison extends Pair<Spread> {
-  ratio: Spread
+/** The result of a section of the bench. */
+export interface Section {
+  /** A description of what is measured. */
+  about: string
+  /** The rows of the table. */
+  rows: Record<string, string>[]
 }
 
-/** Returns a description of how `compare` measures, for the `about` of a section. */
+/** Returns a description of how `compare` measures. */
 export const describeComparison = (seconds: number) =>
   `${CONNECTIONS} connections, ${ROUNDS} alternating rounds of ${seconds} s after a warm-up, ` +
   'median (min–max), ratios within a round. The processor time of a request is the user and ' +
@@ -37,9 +32,8 @@ export const describeComparison = (seconds: number) =>
 /**
  * Sends the same requests to both servers in alternating rounds, and calls `prepare` before each
  * measurement. Connection n of CONNECTIONS sends the requests n, n + CONNECTIONS,
- * n + 2 * CONNECTIONS, … over and over. Returns the requests per second, and for one request the
- * processor time in milliseconds and the server's write system calls. The last two are NaN without
- * /proc.
+ * n + 2 * CONNECTIONS, … over and over. Returns the requests per second, the processor time of a
+ * request, and their ratios as cells of a table. The processor time is NaN without /proc.
  */
 export async function compare(
   { generator, seconds, postgresPid }: Bench,
@@ -47,11 +41,10 @@ export async function compare(
   requests: LoadRequest[],
   prepare = async () => {},
 ) {
-  async function measure(way: keyof Pair<Server>) {
-    const { url, pid } = servers[way]
-    const cpu = () => cpuSeconds(pid) + cpuSecondsOfTree(postgresPid)
+  async function measure({ url, pid }: Server) {
+    const cpu = () => cpuSeconds(pid) + cpuSeconds(postgresPid)
     await prepare()
-    const before = { cpu: cpu(), writes: writeCalls(pid) }
+    const before = cpu()
     const load = await generator.run({
       kind: 'flood',
       url,
@@ -61,26 +54,29 @@ export async function compare(
     })
     return {
       perSecond: load.answered / load.seconds,
-      cpuMs: ((cpu() - before.cpu) * 1000) / load.answered,
-      writes: (writeCalls(pid) - before.writes) / load.answered,
+      cpuMs: ((cpu() - before) * 1000) / load.answered,
     }
   }
-  const ways = ['service', 'reference'] as const
-  await alternate(1, ways, measure)
-  const rounds = await alternate(ROUNDS, ways, measure)
+  const measureBoth = async () => ({
+    service: await measure(servers.service),
+    reference: await measure(servers.reference),
+  })
 
-  function summarize(figure: 'perSecond' | 'cpuMs' | 'writes'): Comparison {
-    const service = rounds.service.map((round) => round[figure])
-    const reference = rounds.reference.map((round) => round[figure])
-    return {
-      service: spread(service),
-      reference: spread(reference),
-      ratio: ratios(service, reference),
-    }
-  }
+  await measureBoth()
+  const rounds: Awaited<ReturnType<typeof measureBoth>>[] = []
+  while (rounds.length < ROUNDS) rounds.push(await measureBoth())
   return {
-    perSecond: summarize('perSecond'),
-    cpuMs: summarize('cpuMs'),
-    writes: summarize('writes'),
+    'requests/s': spread(rounds.map(({ service }) => service.perSecond)),
+    'reference requests/s': spread(rounds.map(({ reference }) => reference.perSecond)),
+    ratio: spread(rounds.map(({ service, reference }) => service.perSecond / reference.perSecond)),
+    'CPU ms': spread(rounds.map(({ service }) => service.cpuMs)),
+    'reference CPU ms': spread(rounds.map(({ reference }) => reference.cpuMs)),
+    'CPU ratio': spread(rounds.map(({ service, reference }) => service.cpuMs / reference.cpuMs)),
   }
+}
+
+/** Returns the median of ROUNDS values, and the smallest and the largest of them. */
+function spread(values: number[]) {
+  const sorted = values.toSorted((a, b) => a - b).map((value) => Number(value.toPrecision(3)))
+  return `${sorted[Math.floor(ROUNDS / 2)]} (${sorted[0]}–${sorted.at(-1)})`
 }

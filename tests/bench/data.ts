@@ -1,17 +1,10 @@
 import { createHmac } from 'node:crypto'
-import { hashSync } from 'bcryptjs'
-import postgres, { type Sql } from 'postgres'
+import postgres from 'postgres'
 import { migrate } from '../../src/database/migrations.js'
+import { SECRETS } from '../service.js'
 
-export const JWT_SECRET = 'un secreto de medidas de 32 caracteres o mas'
-export const PASSWORD = 'clave de medidas'
+export const { JWT_SECRET } = SECRETS
 export const MODULOS = 200
-export const PERFILES = 1000
-/**
- * The number of administrators. tests/faults/overload.test.ts distributes its writes and lists
- * among them, because the statements of one user wait for each other.
- */
-export const ADMINISTRADORES = 200
 
 export interface Usuario {
   id: number
@@ -19,79 +12,99 @@ export interface Usuario {
   nombre: string
 }
 
+/** Profiles of one kind, each with one user. Profile and user have the same name. */
+export interface Grupo {
+  /** The prefix of each name in the group; a number follows, counted from 1. */
+  nombre: string
+  /** How many profiles there are. */
+  perfiles: number
+  administrador?: boolean
+  /** Whether each profile has a record for every module. The default is true. */
+  conPermisos?: boolean
+  /** Whether these records have the flag `bitEliminar`, beside all others. The default is true. */
+  bitEliminar?: boolean
+}
+
 export const openDatabase = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
 
-/**
- * Fills a new database with MODULOS modules and `perfiles` profiles. Each profile has one user and
- * about 100 permission records, but none for a system module. So its user may read no permission
- * map except that of the profile. One further profile is an administrator's and has ADMINISTRADORES
- * users.
- */
-export async function seed(url: string, perfiles: number) {
+/** Fills a new database with MODULOS modules and these groups of profiles and users. */
+export async function seedGrupos(url: string, grupos: Grupo[]) {
   const sql = openDatabase(url)
   await migrate(sql)
-  await insertModulos(sql)
   await sql`
-    insert into perfil ("strNombrePerfil")
-    select 'Perfil ' || numero from generate_series(1, ${perfiles}::integer) as numero
+    insert into modulo ("strNombreModulo")
+    select 'MODULO DE PRUEBA ' || numero
+    from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
   `
-  await sql`insert into perfil ("strNombrePerfil", "bitAdministrador") values ('Admin', true)`
-  // Without triggers the insert is faster: checking the keys of 2,000,000 records takes minutes.
-  await sql`set session_replication_role = replica`
-  // The five lowest bits of `azar` are the flags. Its other bits choose about 100 modules.
-  await sql`
-    insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar", "bitConsulta",
-      "bitEliminar", "bitDetalle")
-    select perfil.id, modulo.id, (azar & 1) > 0, (azar & 2) > 0, (azar & 4) > 0, (azar & 8) > 0,
-      (azar & 16) > 0
-    from perfil
-    cross join modulo
-    cross join hashint4(perfil.id * ${MODULOS} + modulo.id) as azar
-    where not "bitAdministrador" and "strNombreModulo" like 'MODULO DE%'
-      and abs(azar / 32) % (select count(*) from modulo where "strNombreModulo" like 'MODULO DE%')
-        < 100
-    order by perfil.id, modulo.id
-  `
-  await sql`set session_replication_role = origin`
-  await sql`
-    update perfil set "numPermisos" = filas
-    from (select "idPerfil", count(*) as filas from permisos_perfil group by 1) as cuenta
-    where perfil.id = "idPerfil"
-  `
-  await sql`
-    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    select nombre, perfil.id, ${hashSync(PASSWORD, 10)}, nombre || '@ejemplo.com'
-    from perfil
-    cross join generate_series(1, case when "bitAdministrador" then ${ADMINISTRADORES} else 1 end)
-      as numero
-    cross join concat('usuario', perfil.id, '_', numero) as nombre
-  `
+  for (const grupo of grupos) {
+    const { nombre, perfiles, administrador = false } = grupo
+    const { conPermisos = true, bitEliminar = true } = grupo
+    await sql`
+      insert into perfil ("strNombrePerfil", "bitAdministrador")
+      select ${nombre} || numero, ${administrador}
+      from generate_series(1, ${perfiles}::integer) as numero
+    `
+    await sql`
+      insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
+      select "strNombrePerfil", id, 'no hash of a password', "strNombrePerfil" || '@ejemplo.com'
+      from perfil
+      where "strNombrePerfil" ~ ${`^${nombre}[0-9]+$`}
+      order by id
+    `
+    if (conPermisos) {
+      await sql`
+        insert into permisos_perfil ("idPerfil", "idModulo", "bitAgregar", "bitEditar",
+          "bitConsulta", "bitEliminar", "bitDetalle")
+        select perfil.id, modulo.id, true, true, true, ${bitEliminar}, true
+        from perfil
+        cross join modulo
+        where "strNombrePerfil" ~ ${`^${nombre}[0-9]+$`}
+        order by perfil.id, modulo.id
+      `
+    }
+  }
   await sql`vacuum analyze`
   await sql.end()
 }
 
-/** Inserts modules until there are MODULOS of them. */
-export const insertModulos = (sql: Sql) => sql`
-  insert into modulo ("strNombreModulo")
-  select 'MODULO DE PRUEBA ' || numero
-  from generate_series(1, ${MODULOS} - (select count(*) from modulo)) as numero
-`
+/** A user of a group. */
+export interface Miembro extends Usuario {
+  /** The first permission record of the user's profile; null for a profile without records. */
+  idPermiso: number | null
+}
 
-/** Reads the users. Those who are not administrators are `lectores`. */
-export async function readData(url: string) {
+/** Returns the users of the group with this name by ascending id; none for an unknown group. */
+export async function readGrupo(url: string, nombre: string): Promise<Miembro[]> {
   const sql = openDatabase(url)
-  const usuarios = await sql<(Usuario & { administrador: boolean })[]>`
-    select usuario.id, "idPerfil", "strNombreUsuario" as nombre, "bitAdministrador" as administrador
+  const usuarios = await sql<Miembro[]>`
+    select id, "idPerfil", "strNombreUsuario" as nombre,
+      (
+        select min(id) from permisos_perfil where "idPerfil" = usuario."idPerfil"
+      ) as "idPermiso"
     from usuario
-    join perfil on perfil.id = "idPerfil"
-    order by usuario.id
+    where "strNombreUsuario" ~ ${`^${nombre}[0-9]+$`}
+    order by id
   `
   await sql.end()
-  return {
-    lectores: usuarios.filter(({ administrador }) => !administrador),
-    administradores: usuarios.filter(({ administrador }) => administrador),
-  }
+  return usuarios
 }
+
+/**
+ * Fills a database for tests/faults/overload.test.ts, with this many users who are no
+ * administrators. The test distributes its writes and lists among 200 administrators, because the
+ * statements of one user wait for each other.
+ */
+export const seed = (url: string, lectores: number) =>
+  seedGrupos(url, [
+    { nombre: 'lector', perfiles: lectores },
+    { nombre: 'administrador', perfiles: 200, administrador: true, conPermisos: false },
+  ])
+
+/** Reads the users of a database that `seed` has filled. */
+export const readData = async (url: string) => ({
+  lectores: await readGrupo(url, 'lector'),
+  administradores: await readGrupo(url, 'administrador'),
+})
 
 /** Returns a header with a token like those that the service issues. */
 export function authorization({ id, idPerfil, nombre }: Usuario) {
@@ -105,6 +118,7 @@ export function authorization({ id, idPerfil, nombre }: Usuario) {
 
 /** Returns for each user a request for that user's permission map. */
 export const mapRequests = (usuarios: Usuario[]) =>
-  usuarios.map((usuario) => ({ path: mapPath(usuario), headers: authorization(usuario) }))
-
-export const mapPath = ({ idPerfil }: Usuario) => `/api/permisos/mis-permisos/${idPerfil}`
+  usuarios.map((usuario) => ({
+    path: `/api/permisos/mis-permisos/${usuario.idPerfil}`,
+    headers: authorization(usuario),
+  }))

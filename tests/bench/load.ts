@@ -1,10 +1,7 @@
 /**
- * The load generator, which runs as a process of its own: it receives jobs as messages, works on
- * several at a time, and answers each with its result.
+ * The load generator, which runs as a process of its own: it receives jobs as messages, one at a
+ * time, and answers each with its result.
  */
-import http from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 
 export interface LoadRequest {
@@ -14,17 +11,16 @@ export interface LoadRequest {
   body?: string
 }
 
-interface Target {
+/** Sends as many requests as possible; each connection repeats its own share of `requests`. */
+export interface Job {
+  kind: 'flood'
   url: string
   requests: LoadRequest[]
   seconds: number
+  connections: number
+  /** Whether the server may answer with 503. */
+  mayShed?: boolean
 }
-
-export type Job =
-  /** Sends as many requests as possible; each connection repeats its own share of `requests`. */
-  | ({ kind: 'flood'; connections: number; mayShed?: boolean } & Target)
-  /** Sends requests at a fixed rate, whether or not earlier ones have been answered. */
-  | ({ kind: 'paced'; perSecond: number } & Target)
 
 export interface Load {
   /** The number of answers with a status 2xx. */
@@ -39,31 +35,25 @@ export interface Load {
   times: number[]
 }
 
-async function flood(job: Extract<Job, { kind: 'flood' }>) {
-  const { url, requests, seconds, connections, mayShed = false } = job
+process.on('message', async ({ url, requests, seconds, connections, mayShed }: Job) => {
   let client = 0
   const times: number[] = []
-  const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    const options: autocannon.Options = {
-      url,
-      connections,
-      duration: seconds,
-      timeout: 30,
-      setupClient: (each) => {
-        const own = client % connections
-        client += 1
-        each.setRequests(requests.filter((_, index) => index % connections === own))
-      },
-    }
-    autocannon(options, (error, result) => (error ? reject(error) : resolve(result))).on(
-      'response',
-      (_client, status, _bytes, ms) => {
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    timeout: 30,
+    setupClient: (each) => {
+      const own = client
+      client += 1
+      each.setRequests(requests.filter((_, index) => index % connections === own))
+      each.on('response', (status, _bytes, ms) => {
         if (status < 300) times.push(ms)
-      },
-    )
+      })
+    },
   })
   const shed = mayShed ? (result.statusCodeStats?.['503']?.count ?? 0) : 0
-  return {
+  const load: Load = {
     answered: result['2xx'],
     shed,
     failed: result.non2xx + result.errors - shed,
@@ -71,47 +61,5 @@ async function flood(job: Extract<Job, { kind: 'flood' }>) {
     seconds: result.duration,
     times,
   }
-}
-
-// autocannon is not used here, because with its `overallRate` all connections send at the start of
-// each second.
-async function paced({ url, requests, seconds, perSecond }: Extract<Job, { kind: 'paced' }>) {
-  const agent = new http.Agent({ keepAlive: true })
-  const begin = performance.now()
-  const results: Promise<number>[] = []
-  for (let index = 0; index < seconds * perSecond; index += 1) {
-    await sleep(Math.max(0, begin + (index * 1000) / perSecond - performance.now()))
-    const request = requests[index % requests.length]
-    if (request) results.push(time(url, request, agent))
-  }
-  const all = await Promise.all(results)
-  agent.destroy()
-  const times = all.filter((ms) => !Number.isNaN(ms))
-  const failed = all.length - times.length
-  return { answered: times.length, shed: 0, failed, failures: 'unexpected', seconds, times }
-}
-
-/** Sends a request; returns how long the answer took in milliseconds, or NaN unless it was 200. */
-function time(url: string, request: LoadRequest, agent: http.Agent) {
-  const { method = 'GET', path, headers, body } = request
-  return new Promise<number>((done) => {
-    const begin = performance.now()
-    http
-      .request(url + path, { method, headers, agent }, (response) => {
-        response.resume().on('close', () => {
-          const isDone = response.complete && response.statusCode === 200
-          done(isDone ? performance.now() - begin : Number.NaN)
-        })
-      })
-      .on('error', () => done(Number.NaN))
-      .end(body)
-  })
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.on('message', async ({ id, job }: { id: number; job: Job }) => {
-    const load: Load = await (job.kind === 'flood' ? flood(job) : paced(job))
-    process.send?.({ id, load })
-  })
-  process.on('disconnect', () => process.exit())
-}
+  process.send?.(load)
+})

@@ -3,10 +3,10 @@
  * `npm run bench -- [--only SECTION] [--seconds N] [--endpoint NAME …]`. `--endpoint` measures
  * these rows of the section `endpoints` and nothing else.
  */
-import { availableParallelism, loadavg, totalmem } from 'node:os'
+import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startBench } from './bench.js'
-import { print } from './measure.js'
+import { describeComparison } from './compare.js'
 import { endpoints } from './sections/endpoints.js'
 import { lookup } from './sections/lookup.js'
 
@@ -29,17 +29,19 @@ if (chosen.length === 0 || !(Number.isInteger(seconds) && seconds >= 1)) {
   process.exit(2)
 }
 const machine =
-  `${availableParallelism()} cores and ${Math.round(totalmem() / 1e9)} GB, shared by PostgreSQL, ` +
-  `the servers (Node ${process.version}) and the load generator. ` +
-  `Load average before the start: ${loadavg()[0]?.toFixed(2)}.`
+  `${availableParallelism()} cores, shared by PostgreSQL, the servers (Node ${process.version}) ` +
+  `and the load generator. Load average before the start: ${loadavg()[0]?.toFixed(2)}.`
 const bench = await startBench({ seconds, endpoints: values.endpoint })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => bench.stop().finally(() => process.exit(1)))
 }
 try {
   console.log(machine)
+  console.log(describeComparison(seconds))
   for (const [, measure] of chosen) {
-    print(await measure(bench))
+    const { about, rows } = await measure(bench)
+    console.log(`\n${about}`)
+    console.table(rows)
   }
 } finally {
   await bench.stop()

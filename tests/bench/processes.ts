@@ -14,21 +14,12 @@ export const SERVERS = {
   plain: here('./references/plain.js'),
 }
 
-/**
- * A module for `--import` that makes the service look up each session in a statement of its own.
- */
-export const LOOKUP_ALONE = new URL('./references/lookup-alone.js', import.meta.url).href
-/** The compiled module that LOOKUP_ALONE replaces. */
-export const LOOKUP = new URL('../../dist/database/batch.js', import.meta.url).href
-
 /** How long a server may take until its first answer, in milliseconds. */
 const START_TIMEOUT = 20_000
 
 export interface Server {
   url: string
   pid: number
-  /** The time from the start of the process to its first answer, in milliseconds. */
-  startMs: number
   stop(): Promise<void>
 }
 
@@ -60,18 +51,13 @@ export async function startServer(
     if (performance.now() - begin > START_TIMEOUT) throw new Error(`${file} does not answer`)
     await sleep(2)
   }
-  return {
-    url,
-    pid: child.pid ?? 0,
-    startMs: performance.now() - begin,
-    stop: () => stop(child),
-  }
+  return { url, pid: child.pid ?? 0, stop: () => stop(child) }
 }
 
 export interface Generator {
   /**
-   * Runs a job. Throws an error if a request failed (see `failed` in Load), or if none was answered
-   * with 2xx.
+   * Runs a job; one job at a time. Throws an error if a request failed (see `failed` in Load), or if
+   * none was answered with 2xx.
    */
   run(job: Job): Promise<Load>
   stop(): Promise<void>
@@ -80,23 +66,12 @@ export interface Generator {
 export function startGenerator(): Generator {
   const child = fork(here('./load.ts'), { execArgv: ['--import', 'tsx'] })
   stopAtExit(child)
-  /** For each job, the functions that settle its promise. */
-  const waiting = new Map<number, { done(load: Load): void; fail(error: Error): void }>()
-  let id = 0
-  child.on('message', (answer: { id: number; load: Load }) => {
-    waiting.get(answer.id)?.done(answer.load)
-    waiting.delete(answer.id)
-  })
-  child.once('exit', () => {
-    for (const { fail } of waiting.values()) fail(new Error('the load generator has ended'))
-  })
+  const ended = new AbortController()
+  child.once('exit', () => ended.abort())
   return {
     run: async (job) => {
-      id += 1
-      const load = await new Promise<Load>((done, fail) => {
-        waiting.set(id, { done, fail })
-        child.send({ id, job })
-      })
+      child.send(job)
+      const [load] = (await once(child, 'message', { signal: ended.signal })) as [Load]
       if (load.failed > 0 || load.answered === 0) {
         throw new Error(
           `${job.url}: ${load.failed} requests failed (${load.failures}), ${load.answered} did not`,
@@ -109,13 +84,13 @@ export function startGenerator(): Generator {
 }
 
 /** Ends the child when this process ends, if it has not ended before. */
-export function stopAtExit(child: ChildProcess) {
+function stopAtExit(child: ChildProcess) {
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
 }
 
-export async function stop(child: ChildProcess) {
+async function stop(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
   child.kill('SIGTERM')

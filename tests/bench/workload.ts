@@ -1,13 +1,25 @@
+import { strict as assert } from 'node:assert'
 import { CONNECTIONS } from './compare.js'
-import { authorization, MODULOS, type Usuario } from './data.js'
-import type { Miembro } from './grupos.js'
+import {
+  authorization,
+  type Grupo,
+  type Miembro,
+  MODULOS,
+  readGrupo,
+  type Usuario,
+} from './data.js'
 import type { LoadRequest } from './load.js'
 
+/** The callers of the reads, and the callers of the writes who are not administrators. */
+export const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
+/** The name of the group of profiles to which the writes add records. */
+export const VACIOS = 'vacio'
+
 /**
- * How many empty profiles each connection gets for each second of a round. All connections together
- * can add at least 10,000 records in a second.
+ * Returns how many empty profiles each connection needs for a round. All connections together can add
+ * 10,000 records in a second.
  */
-export const VACIOS_PER_SECOND = Math.ceil(10_000 / MODULOS / CONNECTIONS)
+export const vaciosFor = (seconds: number) => Math.ceil((seconds * 10_000) / MODULOS / CONNECTIONS)
 
 /** The data that one connection of the load generator works with. */
 export interface Connection {
@@ -17,8 +29,6 @@ export interface Connection {
   other: Miembro
   /** The ids of profiles without permission records, which no other connection writes. */
   vacios: number[]
-  /** The ids of all modules. */
-  modulos: number[]
 }
 
 /** An endpoint as a row of the section `endpoints`. */
@@ -29,50 +39,43 @@ export interface Endpoint {
   path(connection: Connection, turn: number): string
   /** The body. `turn` is the number of the request of this connection, counted from 0. */
   body?(connection: Connection, turn: number): object
-  /** How many different requests a connection sends before it repeats them; one by default. */
+  /**
+   * How many different requests a connection sends before it repeats them. The default is 1 for a
+   * read and 2 for a write.
+   */
   turns?(seconds: number): number
   /**
    * Whether the first two rules in README.md can refuse this request. Then it is also measured beside
    * a plain way that checks these rules.
    */
   hasRules?: boolean
-  /**
-   * The bounds for the ratios of service to plain way: requests/s at least, processor time at most.
-   */
-  target: { perSecond: number; cpu: number }
 }
-
-const MAP = { perSecond: 7.5, cpu: 0.12 }
-const READ = { perSecond: 1, cpu: 1 }
-const WRITE = { perSecond: 0.5, cpu: 2 }
-const MATRIX = { perSecond: 0.8, cpu: 1.25 }
 
 export const READS: Endpoint[] = [
   {
     name: 'map',
     path: ({ caller }) => `/api/permisos/mis-permisos/${caller.idPerfil}`,
-    target: MAP,
   },
-  { name: 'usuario', path: () => '/api/usuario', target: READ },
-  { name: 'perfil', path: () => '/api/perfil', target: READ },
-  { name: 'modulo', path: () => '/api/modulo', target: READ },
-  { name: 'permisos', path: () => '/api/permisos', target: READ },
+  { name: 'usuario', path: () => '/api/usuario' },
+  { name: 'perfil', path: () => '/api/perfil' },
+  { name: 'modulo', path: () => '/api/modulo' },
+  { name: 'permisos', path: () => '/api/permisos' },
   {
     name: 'permisos, 400 pages',
     path: ({ caller }, turn) => `/api/permisos?page=${1 + ((8 * caller.id + turn) % 400)}`,
     turns: () => 400,
-    target: READ,
   },
-  { name: 'modulo/list', path: () => '/api/modulo/list', target: READ },
-  { name: 'perfil/list', path: () => '/api/perfil/list', target: READ },
+  { name: 'modulo/list', path: () => '/api/modulo/list' },
+  { name: 'perfil/list', path: () => '/api/perfil/list' },
   {
     name: 'usuario/:id',
     path: ({ other }) => `/api/usuario/${other.id}`,
     hasRules: true,
-    target: READ,
   },
-  { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}`, target: READ },
+  { name: 'usuario/:own', path: ({ caller }) => `/api/usuario/${caller.id}` },
 ]
+
+const MODULO_IDS = Array.from({ length: MODULOS }, (_, index) => index + 1)
 
 /** Bodies alternate between odd and even turns, so that each update changes its row. */
 const isOdd = (turn: number) => turn % 2 === 1
@@ -94,34 +97,29 @@ export const WRITES: Endpoint[] = [
       strNombrePerfil: `${other.nombre} ${isOdd(turn) ? 'de día' : 'de noche'}`,
       bitAdministrador: false,
     }),
-    turns: () => 2,
-    target: WRITE,
   },
   {
     name: 'PUT permisos',
     method: 'PUT',
     path: ({ other }) => `/api/permisos/${other.idPermiso}`,
-    body: ({ other, modulos }, turn) => ({
+    body: ({ other }, turn) => ({
       idPerfil: other.idPerfil,
-      idModulo: modulos[0],
+      idModulo: 1,
       ...flags(isOdd(turn)),
     }),
-    turns: () => 2,
     hasRules: true,
-    target: WRITE,
   },
   {
     name: 'POST permisos',
     method: 'POST',
     path: () => '/api/permisos',
-    body: ({ vacios, modulos }, turn) => ({
-      idPerfil: vacios[Math.floor(turn / modulos.length)],
-      idModulo: modulos[turn % modulos.length],
+    body: ({ vacios }, turn) => ({
+      idPerfil: vacios[Math.floor(turn / MODULOS)],
+      idModulo: 1 + (turn % MODULOS),
       ...flags(true),
     }),
-    turns: postsFor,
+    turns: (seconds) => vaciosFor(seconds) * MODULOS,
     hasRules: true,
-    target: WRITE,
   },
   {
     name: 'PUT usuario',
@@ -134,32 +132,37 @@ export const WRITES: Endpoint[] = [
       strNumeroCelular: isOdd(turn) ? '5512345678' : '5587654321',
       idEstadoUsuario: true,
     }),
-    turns: () => 2,
     hasRules: true,
-    target: WRITE,
   },
   {
     name: 'matrix of 200',
     method: 'POST',
     path: () => '/api/permisos/guardar-matriz',
-    body: ({ other, modulos }, turn) => ({
+    body: ({ other }, turn) => ({
       idPerfil: other.idPerfil,
-      permisos: modulos.map((idModulo) => ({ idModulo, ...flags(isOdd(turn)) })),
+      permisos: MODULO_IDS.map((idModulo) => ({ idModulo, ...flags(isOdd(turn)) })),
     }),
-    turns: () => 2,
     hasRules: true,
-    target: MATRIX,
   },
 ]
 
-/** How many records a connection can add in one round. */
-function postsFor(seconds: number) {
-  return seconds * VACIOS_PER_SECOND * MODULOS
+/** Returns a connection for each user of `callers`; each works on a different user of `others`. */
+export async function planConnections(url: string, callers: Grupo, others: Grupo) {
+  const usuarios = await readGrupo(url, callers.nombre)
+  const otros = await readGrupo(url, others.nombre)
+  const vacios = (await readGrupo(url, VACIOS)).map(({ idPerfil }) => idPerfil)
+  const share = vacios.length / CONNECTIONS
+  return usuarios.map((caller, index): Connection => {
+    // If both groups are the same one, nobody works on their own user.
+    const other = otros[(index + 1) % otros.length]
+    assert(other)
+    return { caller, other, vacios: vacios.slice(index * share, (index + 1) * share) }
+  })
 }
 
 /** Returns the first request of each connection, then the second of each, and so on. */
 export function makeRequests(endpoint: Endpoint, connections: Connection[], seconds: number) {
-  const turns = endpoint.turns?.(seconds) ?? 1
+  const turns = endpoint.turns?.(seconds) ?? (endpoint.body ? 2 : 1)
   const numbers = Array.from({ length: turns }, (_, turn) => turn)
   return numbers.flatMap((turn) =>
     connections.map((connection) => makeRequest(endpoint, connection, turn)),

@@ -1,23 +1,21 @@
 import { strict as assert } from 'node:assert'
 import type { Bench } from '../bench.js'
-import { CONNECTIONS, type Comparison, compare, describeComparison, type Pair } from '../compare.js'
-import { authorization, MODULOS, openDatabase } from '../data.js'
-import { checkAnswers, checkEqual } from '../equal.js'
-import { dropTriggers, type Grupo, readGrupo, readModulos, seedGrupos } from '../grupos.js'
+import { CONNECTIONS, compare, type Pair, type Section } from '../compare.js'
+import { authorization, type Grupo, MODULOS, openDatabase, readGrupo, seedGrupos } from '../data.js'
 import type { LoadRequest } from '../load.js'
-import { mark, type Section } from '../measure.js'
 import { SERVERS, type Server } from '../processes.js'
 import {
   type Connection,
   type Endpoint,
   makeRequests,
+  planConnections,
   READS,
-  VACIOS_PER_SECOND,
+  USUARIOS,
+  VACIOS,
+  vaciosFor,
   WRITES,
 } from '../workload.js'
 
-/** The callers of the reads, and the callers of the writes who are not administrators. */
-const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
 const ADMINISTRADORES: Grupo = {
   nombre: 'administrador',
   perfiles: CONNECTIONS,
@@ -27,13 +25,21 @@ const ADMINISTRADORES: Grupo = {
 const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
 /** A user without permissions. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
-/** The name of the group of profiles to which the writes add records. */
-const VACIOS = 'vacio'
+/**
+ * A user with each permission that the endpoints need, but not with all that the first two rules in
+ * README.md demand.
+ */
+const LIMITADO: Grupo = { nombre: 'limitado', perfiles: 1, bitEliminar: false }
 
-/** Environment variables of the plain way. */
-interface PlainEnv {
-  /** Makes the plain way check the first two rules in README.md. */
-  RULES?: 'true'
+/** A row of the table. */
+interface Row {
+  name: string
+  /** The database of which the row gets two copies. */
+  template: string
+  endpoint: Endpoint
+  connections: Connection[]
+  /** Whether the plain way checks the first two rules in README.md. */
+  rules: boolean
 }
 
 /**
@@ -46,150 +52,131 @@ export async function endpoints(bench: Bench): Promise<Section> {
   if (!chosen.every((name) => names.includes(name))) {
     throw new Error(`--endpoint must be one of "${names.join('", "')}"`)
   }
-  const isChosen = ({ name }: Endpoint) => chosen.includes(name)
-  const reads = READS.filter(isChosen)
-  const writes = WRITES.filter(isChosen)
-  const rows = [...(await measureReads(bench, reads)), ...(await measureWrites(bench, writes))]
+  const rows: Section['rows'] = []
+  for (const row of [...(await planReads(bench)), ...(await planWrites(bench))]) {
+    if (chosen.includes(row.endpoint.name)) rows.push(await measure(bench, row))
+  }
   return {
-    title: 'Endpoints',
     about:
       'The service beside the plain way (references/plain.js), which decides by a query of its ' +
       'own who may do what. In the rows with "rules by hand" it also compares profiles, as the ' +
-      'service does for every caller who is no administrator. ' +
-      `${describeComparison(bench.seconds)} ${CONNECTIONS} users, each in a profile of its own with ` +
-      `a record for each of ${MODULOS} modules. For a write, each connection has another such ` +
-      'profile to write, or empty profiles to which it adds records.',
+      `service does for every caller who is no administrator. ${CONNECTIONS} users, each in a ` +
+      `profile of its own with a record for each of ${MODULOS} modules. For a write, each ` +
+      'connection has another such profile to write, or empty profiles to which it adds records.',
     rows,
   }
 }
 
-async function measureReads(bench: Bench, chosen: Endpoint[]) {
-  const rows: Section['rows'] = []
-  if (chosen.length === 0) return rows
+async function planReads(bench: Bench) {
   const url = await bench.createDatabase('lecturas')
-  await seedGrupos(url, [USUARIOS, NADIE])
+  await seedGrupos(url, [USUARIOS, NADIE, LIMITADO])
   const connections = await planConnections(url, USUARIOS, USUARIOS)
-  for (const endpoint of chosen) {
-    rows.push(await measure(bench, 'lecturas', endpoint, connections))
-    if (endpoint.hasRules) {
-      const row = { ...endpoint, name: `${endpoint.name}, rules by hand` }
-      rows.push(await measure(bench, 'lecturas', row, connections, { RULES: 'true' }))
-    }
+  const rows: Row[] = []
+  for (const endpoint of READS) {
+    const row = { name: endpoint.name, template: 'lecturas', endpoint, connections, rules: false }
+    rows.push(row)
+    if (endpoint.hasRules) rows.push({ ...row, name: `${row.name}, rules by hand`, rules: true })
   }
   return rows
 }
 
-async function measureWrites(bench: Bench, chosen: Endpoint[]) {
-  const rows: Section['rows'] = []
-  if (chosen.length === 0) return rows
+async function planWrites(bench: Bench) {
   const url = await bench.createDatabase('escrituras')
-  const perfiles = CONNECTIONS * VACIOS_PER_SECOND * bench.seconds
+  const perfiles = CONNECTIONS * vaciosFor(bench.seconds)
   const vacios: Grupo = { nombre: VACIOS, perfiles, conPermisos: false }
-  await seedGrupos(url, [USUARIOS, ADMINISTRADORES, OTROS, NADIE, vacios])
+  await seedGrupos(url, [USUARIOS, ADMINISTRADORES, OTROS, NADIE, LIMITADO, vacios])
   const administradores = await planConnections(url, ADMINISTRADORES, OTROS)
   const usuarios = await planConnections(url, USUARIOS, OTROS)
-  for (const endpoint of chosen) {
-    const measureAs = (suffix: string, connections: Connection[], plainEnv?: PlainEnv) => {
-      const row = { ...endpoint, name: `${endpoint.name}, ${suffix}` }
-      return measure(bench, 'escrituras', row, connections, plainEnv)
-    }
-    rows.push(await measureAs('administrador', administradores))
-    rows.push(await measureAs('usuario', usuarios))
+  const rows: Row[] = []
+  for (const endpoint of WRITES) {
+    const { name } = endpoint
+    const row = { template: 'escrituras', endpoint, rules: false }
+    rows.push({ ...row, name: `${name}, administrador`, connections: administradores })
+    rows.push({ ...row, name: `${name}, usuario`, connections: usuarios })
     if (endpoint.hasRules) {
-      rows.push(await measureAs('usuario, rules by hand', usuarios, { RULES: 'true' }))
+      const rules = `${name}, usuario, rules by hand`
+      rows.push({ ...row, name: rules, connections: usuarios, rules: true })
     }
   }
   return rows
 }
 
-/** Returns a connection for each user of `callers`; each works on a different user of `others`. */
-async function planConnections(url: string, callers: Grupo, others: Grupo): Promise<Connection[]> {
-  const usuarios = await readGrupo(url, callers.nombre)
-  const otros = await readGrupo(url, others.nombre)
-  const modulos = await readModulos(url)
-  const vacios = (await readGrupo(url, VACIOS)).map(({ idPerfil }) => idPerfil)
-  const share = vacios.length / CONNECTIONS
-  return usuarios.map((caller, index) => {
-    // If both groups are the same one, nobody works on their own user.
-    const other = otros[(index + 1) % otros.length]
-    assert(other)
-    return { caller, other, modulos, vacios: vacios.slice(index * share, (index + 1) * share) }
-  })
-}
-
-/** Compares both servers at one endpoint, each on a new copy of the database `template`. */
-async function measure(
-  bench: Bench,
-  template: string,
-  endpoint: Endpoint,
-  connections: Connection[],
-  plainEnv: PlainEnv = {},
-) {
+/** Compares both servers at one endpoint, each on a new copy of the row's database. */
+async function measure(bench: Bench, { name, template, endpoint, connections, rules }: Row) {
   const urls = {
     service: await bench.createDatabase('medida', template),
     reference: await bench.createDatabase('medida_plain', template),
   }
-  await dropTriggers(urls.reference)
-  const { startServer } = bench
+  await disableTriggers(urls.reference)
+  const env = { RULES: `${rules}` }
   const servers = {
-    service: await startServer(SERVERS.service, { DATABASE_URL: urls.service }),
-    reference: await startServer(SERVERS.plain, { ...plainEnv, DATABASE_URL: urls.reference }),
+    service: await bench.startServer(SERVERS.service, { DATABASE_URL: urls.service }),
+    reference: await bench.startServer(SERVERS.plain, { ...env, DATABASE_URL: urls.reference }),
   }
   const requests = makeRequests(endpoint, connections, bench.seconds)
   const [first] = requests
   assert(first)
+  await checkAnswers(servers, urls.service, first, rules)
 
-  if (plainEnv.RULES) await checkRules(servers, urls, connections, first)
-  // The requests are sorted by their turn, so this is the second request of the first connection.
-  const second = endpoint.body && requests[CONNECTIONS]
-  await checkAnswers(servers, urls, first, second)
-  const [nadie] = await readGrupo(urls.service, NADIE.nombre)
-  assert(nadie)
-  const headers = { ...first.headers, ...authorization(nadie) }
-  await checkEqual(servers, urls, { ...first, headers })
-  const prepare = async () => {
-    if (!endpoint.body) return
+  const figures = await compare(bench, servers, requests, async () => {
     await tidy(urls.service)
     await tidy(urls.reference)
-  }
-  const { perSecond, cpuMs } = await compare(bench, servers, requests, prepare)
-
+  })
   await servers.service.stop()
   await servers.reference.stop()
   await bench.dropDatabase('medida')
   await bench.dropDatabase('medida_plain')
-  return describeResult(endpoint, perSecond, cpuMs)
+  return { endpoint: name, ...figures }
 }
 
 /**
- * Takes one flag away from the caller of `first`, sends `first`, and throws unless both servers
- * answer 403. The other profile has this flag, or `first` grants it. No endpoint with `hasRules` needs
- * the flag itself, so the 403 comes from the rules.
+ * Disables the triggers of the audit, of the versions of the permission maps, and of the counters of
+ * the permission records, which the plain way does not use.
  */
-async function checkRules(
-  servers: Pair<Server>,
-  urls: Pair<string>,
-  connections: Connection[],
-  first: LoadRequest,
-) {
-  const [connection] = connections
-  assert(connection)
-  const both = [urls.service, urls.reference]
-  await Promise.all(both.map((url) => setFlag(url, connection, false)))
-  const { status } = await checkEqual(servers, urls, first)
-  assert.equal(status, 403)
-  await Promise.all(both.map((url) => setFlag(url, connection, true)))
+async function disableTriggers(url: string) {
+  const sql = openDatabase(url)
+  for (const tabla of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
+    await sql`alter table ${sql(tabla)} disable trigger user`
+  }
+  await sql.end()
 }
 
-/** Sets `bitEliminar` of the caller's record for the first module. */
-async function setFlag(url: string, { caller, modulos }: Connection, value: boolean) {
-  const sql = openDatabase(url)
-  await sql`
-    update permisos_perfil
-    set "bitEliminar" = ${value}
-    where "idPerfil" = ${caller.idPerfil} and "idModulo" = ${modulos[0] ?? null}
-  `
-  await sql.end()
+/**
+ * Sends a request to both servers: without its token, as callers who may not send it, and as it is.
+ * Throws an AssertionError unless both servers give the same answers, and those that they should.
+ */
+async function checkAnswers(
+  servers: Pair<Server>,
+  url: string,
+  request: LoadRequest,
+  rules: boolean,
+) {
+  const [nadie] = await readGrupo(url, NADIE.nombre)
+  const [limitado] = await readGrupo(url, LIMITADO.nombre)
+  assert(nadie && limitado)
+  const sendAs = (headers: Record<string, string>) =>
+    sendToBoth(servers, { ...request, headers: { ...request.headers, ...headers } })
+
+  assert.equal(await sendAs({ authorization: '' }), 401)
+  // Some reads need no permission.
+  await sendAs(authorization(nadie))
+  if (rules) assert.equal(await sendAs(authorization(limitado)), 403)
+  assert.equal(await sendToBoth(servers, request), 200)
+}
+
+/**
+ * Sends a request to both servers and returns the status. Throws an AssertionError unless status
+ * and body of both answers are the same.
+ */
+async function sendToBoth({ service, reference }: Pair<Server>, request: LoadRequest) {
+  const answer = await send(service, request)
+  assert.deepEqual(answer, await send(reference, request))
+  return answer.status
+}
+
+async function send(server: Server, { path, ...request }: LoadRequest) {
+  const answer = await fetch(server.url + path, request)
+  return { status: answer.status, body: await answer.json() }
 }
 
 /** Removes the records that the last round has added, and the dead rows that it has left. */
@@ -202,30 +189,4 @@ async function tidy(url: string) {
   `
   await sql`vacuum analyze perfil, permisos_perfil, usuario`
   await sql.end()
-}
-
-function describeResult(
-  { name, target }: Endpoint,
-  perSecond: Comparison,
-  cpuMs: Comparison,
-): Section['rows'][number] {
-  const isFast = perSecond.ratio.median >= target.perSecond
-  const row = {
-    endpoint: name,
-    'requests/s': perSecond.service,
-    'plain requests/s': perSecond.reference,
-    ratio: perSecond.ratio,
-    'at least': target.perSecond,
-  }
-  // Without /proc, the processor time is unknown.
-  if (Number.isNaN(cpuMs.ratio.median)) return { ...row, holds: mark(isFast) }
-  const isCheap = cpuMs.ratio.median <= target.cpu
-  return {
-    ...row,
-    'CPU ms': cpuMs.service,
-    'plain CPU ms': cpuMs.reference,
-    'CPU ratio': cpuMs.ratio,
-    'at most': target.cpu,
-    holds: mark(isFast && isCheap),
-  }
 }
