@@ -23,13 +23,12 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const held: Socket[] = []
   /** Connections to the server whose clients have gone during the silence. */
   const abandoned: Socket[] = []
-  let isSilent = false
-  let isRefusing = false
-  let isHangingUp = false
+  /** What happens to new connections. */
+  let mode: 'serve' | 'silence' | 'refuse' | 'hangUp' = 'serve'
   let connections = 0
 
   function connect(raw: Socket, stream: Socket) {
-    if (isHangingUp) {
+    if (mode === 'hangUp') {
       stream.on('error', () => {})
       stream.once('data', () => stream.end())
       return
@@ -38,12 +37,12 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     const client = { raw, stream, server }
     clients.add(client)
     stream.pipe(server).pipe(stream)
-    server.on('error', () => isSilent || stream.destroy())
+    server.on('error', () => mode === 'silence' || stream.destroy())
     stream.on('error', () => {})
     stream.on('close', () => {
       clients.delete(client)
       // In a silent network the server does not learn that the client has gone.
-      if (isSilent) abandoned.push(server)
+      if (mode === 'silence') abandoned.push(server)
       else server.destroy()
     })
   }
@@ -61,8 +60,8 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const listener = net.createServer((raw) => {
     connections += 1
     raw.on('error', () => {})
-    if (isRefusing) raw.destroy()
-    else if (isSilent) held.push(raw)
+    if (mode === 'refuse') raw.destroy()
+    else if (mode === 'silence') held.push(raw)
     else void accept(raw)
   })
   listener.listen(0, '127.0.0.1')
@@ -73,15 +72,17 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   address.host = `127.0.0.1:${port}`
   if (tls) address.searchParams.set('sslmode', 'require')
 
+  function cut() {
+    for (const { raw } of clients) raw.destroy()
+  }
+
   return {
     url: address,
     host: { host: '127.0.0.1', port },
     /** Returns how many connections clients have opened so far. */
     connections: () => connections,
     /** Closes every connection to a client, with a TCP FIN. */
-    cut: () => {
-      for (const { raw } of clients) raw.destroy()
-    },
+    cut,
     /** Closes every connection to a client with a TCP reset. */
     reset: () => {
       for (const { raw } of clients) raw.resetAndDestroy()
@@ -99,7 +100,7 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     },
     /** Drops all bytes from now on and keeps every connection open. */
     silence: () => {
-      isSilent = true
+      mode = 'silence'
       for (const { stream, server } of clients) {
         stream.unpipe(server)
         server.unpipe(stream)
@@ -117,29 +118,27 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     },
     /** Answers no new connection from now on. */
     hold: () => {
-      isSilent = true
+      mode = 'silence'
     },
     /** Closes every connection that is forwarded, and from now on each new one at once. */
     refuse: () => {
-      isRefusing = true
-      for (const { raw } of clients) raw.destroy()
+      mode = 'refuse'
+      cut()
     },
     /**
      * Closes all connections, and each new one after its first message, as if the server were gone.
      */
     hangUp: () => {
-      isHangingUp = true
-      for (const { raw } of clients) raw.destroy()
+      mode = 'hangUp'
+      cut()
     },
     /** Forwards new connections again, and those that clients opened during the silence. */
     serve: () => {
-      isSilent = false
-      isRefusing = false
-      isHangingUp = false
+      mode = 'serve'
       for (const raw of held.splice(0)) void accept(raw)
     },
     stop: async () => {
-      for (const { raw } of clients) raw.destroy()
+      cut()
       for (const socket of [...held, ...abandoned]) socket.destroy()
       listener.close()
     },
