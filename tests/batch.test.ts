@@ -1,62 +1,53 @@
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { batchLookups } from '../src/database/batch.js'
 
 /** How long a look-up may take, in milliseconds. */
 const ANSWER_TIMEOUT = 4500
 
-describe('batchLookups', () => {
-  it('collects the look-ups that arrive while a statement is in flight, and then sends them in one statement', async () => {
-    const statements: object[][] = []
-    let answerFirst = () => {}
-    const firstMayEnd = new Promise<void>((resolve) => {
-      answerFirst = resolve
-    })
-    const find = batchLookups(async (lookups: { id: number }[]) => {
-      statements.push(lookups)
-      await firstMayEnd
-      return lookups.map(({ id }) => (id === 0 ? undefined : { id }))
-    }, 1)
+interface Lookup {
+  id: number
+}
 
-    const first = find({ id: 1 })
-    await expect.poll(() => statements.length).toBe(1)
-    const others = Promise.all([find({ id: 2 }), find({ id: 0 }), find({ id: 2 })])
-    answerFirst()
-    expect(await first).toEqual({ id: 1 })
-    expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
-    expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
+/**
+ * Returns a function that looks an id up and finds none for 0, and the look-ups of each statement
+ * that it has sent. The statements are answered only after `answer` has been called.
+ */
+function startLookups() {
+  const statements: Lookup[][] = []
+  let answer = () => {}
+  const mayEnd = new Promise<void>((resolve) => {
+    answer = resolve
   })
+  const find = batchLookups(async (lookups: Lookup[]) => {
+    statements.push(lookups)
+    await mayEnd
+    return lookups.map((lookup) => (lookup.id === 0 ? undefined : lookup))
+  }, 1)
+  return { find, statements, answer }
+}
 
-  it('rejects a look-up that has no answer in time, also while its statement waits for another one', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const find = batchLookups(() => new Promise<object[]>(() => {}), 1)
-    const inFlight = expect(find({})).rejects.toThrow('no answer in time')
-    await setImmediate()
-    const waiting = expect(find({})).rejects.toThrow('no answer in time')
-    vi.advanceTimersByTime(ANSWER_TIMEOUT)
-    await Promise.all([inFlight, waiting])
-  })
+it('look-ups that arrive while a statement is in flight are sent in one statement, and each gets its own answer', async () => {
+  const { find, statements, answer } = startLookups()
+  const first = find({ id: 1 })
+  await expect.poll(() => statements.length).toBe(1)
+  const others = Promise.all([find({ id: 2 }), find({ id: 0 }), find({ id: 2 })])
+  answer()
+  expect(await first).toEqual({ id: 1 })
+  expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
+  expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
+})
 
-  it('answers a look-up that joins others which have waited too long', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    let answerFirst = () => {}
-    const firstMayEnd = new Promise<void>((resolve) => {
-      answerFirst = resolve
-    })
-    const find = batchLookups(async (lookups: { id: number }[]) => {
-      await firstMayEnd
-      return lookups
-    }, 1)
-
-    const inFlight = expect(find({ id: 1 })).rejects.toThrow('no answer in time')
-    await setImmediate()
-    const waiting = expect(find({ id: 2 })).rejects.toThrow('no answer in time')
-    vi.advanceTimersByTime(ANSWER_TIMEOUT)
-    await Promise.all([inFlight, waiting])
-    const joining = find({ id: 3 })
-    answerFirst()
-    expect(await joining).toEqual({ id: 3 })
-  })
+it('a look-up without an answer in time is rejected, also while its statement waits for another one, and one that joins it later is answered', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { find, answer } = startLookups()
+  const inFlight = expect(find({ id: 1 })).rejects.toThrow('no answer in time')
+  await setImmediate()
+  const waiting = expect(find({ id: 2 })).rejects.toThrow('no answer in time')
+  vi.advanceTimersByTime(ANSWER_TIMEOUT)
+  await Promise.all([inFlight, waiting])
+  const joining = find({ id: 3 })
+  answer()
+  expect(await joining).toEqual({ id: 3 })
 })
