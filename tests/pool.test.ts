@@ -92,20 +92,6 @@ it('keeps no memory of failed attempts to open a connection', async ({ expect, o
   expect(count() - before).toBeLessThanOrEqual(2 * size)
 })
 
-it.concurrent('sends no statement over a busy connection while another one is free', async ({
-  expect,
-  open,
-}) => {
-  const sql = open(2)
-  const slow = sql`select pg_sleep(2)`.then(() => performance.now())
-  const times = []
-  for (let read = 0; read < 10; read++) {
-    await sql`select 1`
-    times.push(performance.now())
-  }
-  expect(Math.max(...times)).toBeLessThan(await slow)
-})
-
 it.concurrent('stays with the connections that it has if the host refuses further ones', async ({
   expect,
   direct,
