@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { PNG, testApp } from './app.js'
 import { FLAGS, usuario } from './endpoints.js'
 
@@ -192,10 +192,13 @@ async function someIds(): Promise<Ids> {
   }
 }
 
-it('the rows of the audit, in their order, give the four tables after each write', async () => {
+beforeAll(async () => {
   for (const nombre of ['carla', 'diego']) {
     await call('POST', '/api/usuario', usuario(nombre, { strPwd: PASSWORD }))
   }
+})
+
+it('the rows of the audit, in their order, give the four tables after each write', async () => {
   const compare = async () => expect(replay(await readAudit())).toEqual(await readTables())
   for (let index = 0; index < WRITES; index += 1) {
     await pick(KINDS)(await someIds())
@@ -215,3 +218,44 @@ it('the rows of the audit, in their order, give the four tables after each write
     expect(kinds).toContain(`usuario ${accion}`)
   }
 }, 120_000)
+
+it('origen_de_permiso gives the same rows after a removal, but for those that were removed', async () => {
+  state = SEED
+  const users = [2, 3]
+  const perfiles = await sql`
+    insert into perfil ("strNombrePerfil") values ('A'), ('B'), ('C') returning id
+  `
+  const perfil = () => pick(perfiles)?.id
+  const names = ['UNO', 'DOS', 'TRES']
+  const name = () => pick(names)
+  const writes = [
+    () => sql`update usuario set "idPerfil" = ${perfil()} where id = ${pick(users)}`,
+    () => sql`update perfil set "bitAdministrador" = ${random(4) === 0} where id = ${perfil()}`,
+    () => sql`insert into modulo ("strNombreModulo") values (${name()}) on conflict do nothing`,
+    () => sql`
+      update modulo set "strNombreModulo" = nuevo
+      from (select ${name()} as nuevo) as cambio
+      where "strNombreModulo" = ${name()} and nuevo not in (select "strNombreModulo" from modulo)
+    `,
+    // Deletions are rare, so that the rows that are left do not tell all names.
+    () => sql`delete from modulo where "strNombreModulo" = ${name()} and ${random(5) === 0}`,
+    () => sql`
+      insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
+      select ${perfil()}, id, ${random(3) > 0} from modulo where "strNombreModulo" = ${name()}
+      on conflict ("idPerfil", "idModulo") do update set "bitEditar" = excluded."bitEditar"
+    `,
+  ]
+  for (let index = 0; index < 2 * WRITES; index += 1) await pick(writes)()
+
+  const ask = () => sql<{ origen: number[] }[]>`
+    select array(select id::float8 from origen_de_permiso(id, nombre, 'bitEditar')) as origen
+    from unnest(${users}::integer[]) as id
+    cross join unnest(${names}::text[]) as nombre
+  `
+  const before = await ask()
+  const rows = before.flatMap(({ origen }) => origen).sort((a, b) => a - b)
+  const [middle = NaN] = rows.slice(rows.length / 2)
+  await sql`select delete_auditoria(fecha) from auditoria where id = ${middle}`
+  const left = before.map(({ origen }) => ({ origen: origen.filter((id) => id >= middle) }))
+  expect(await ask()).toEqual(left)
+})
