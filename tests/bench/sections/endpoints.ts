@@ -107,7 +107,7 @@ async function measure(bench: Bench, { name, template, endpoint, connections, ru
     service: await bench.createDatabase('medida', template),
     reference: await bench.createDatabase('medida_plain', template),
   }
-  await disableTriggers(urls.reference)
+  await dropTriggers(urls.reference)
   const env = { RULES: `${rules}` }
   const servers = {
     service: await bench.startServer(SERVERS.service, { DATABASE_URL: urls.service }),
@@ -130,13 +130,17 @@ async function measure(bench: Bench, { name, template, endpoint, connections, ru
 }
 
 /**
- * Disables the triggers of the audit, of the versions of the permission maps, and of the counters of
- * the permission records, which the plain way does not use.
+ * Drops the triggers of the audit, of the versions of the permission maps, and of the counters of the
+ * permission records, which the plain way does not use. If they were only disabled, PostgreSQL would
+ * still collect the rows for their transition tables.
  */
-async function disableTriggers(url: string) {
+async function dropTriggers(url: string) {
   const sql = openDatabase(url)
-  for (const tabla of ['perfil', 'modulo', 'permisos_perfil', 'usuario']) {
-    await sql`alter table ${sql(tabla)} disable trigger user`
+  const triggers = await sql<{ tabla: string; nombre: string }[]>`
+    select tgrelid::regclass::text as tabla, tgname as nombre from pg_trigger where not tgisinternal
+  `
+  for (const { tabla, nombre } of triggers) {
+    await sql`drop trigger ${sql(nombre)} on ${sql(tabla)}`
   }
   await sql.end()
 }
