@@ -9,6 +9,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCaptcha } from '../../src/dev/captcha.js'
 import { freePort } from '../../src/dev/postgres.js'
+import type { Answer } from '../answers.js'
 import { ADMIN_ENV, cloneDatabase } from '../app.js'
 import { type Environment, killAll, start } from '../service.js'
 import { login, send } from './client.js'
@@ -24,6 +25,8 @@ interface Proxy {
   /** Returns a configuration with replicas on 127.0.0.1:3001 and :3002 and the proxy on :8080. */
   readConfig(): Promise<string>
   args(file: string, folder: string): string[]
+  /** Whether a POST may fail when a replica stops, as docs/deployment.md says. */
+  losesPosts?: true
 }
 
 const readDeployed = (name: string) =>
@@ -62,6 +65,7 @@ const PROXIES: Proxy[] = [
     program: 'nginx',
     readConfig: nginxConfig,
     args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
+    losesPosts: true,
   },
   {
     name: 'HAProxy',
@@ -121,7 +125,7 @@ async function startProxy({ program, readConfig, args }: Proxy, ports: number[])
  */
 function startLoad(url: string, token: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
-  const failures: unknown[] = []
+  const failures: (Answer & { method: string; path: string })[] = []
   let answered = 0
   let modulos = 0
   let running = true
@@ -196,14 +200,18 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     await expect.poll(() => fresh.readLog().includes('/api/'), { timeout: 15_000 }).toBe(true)
   }
 
-  it.skipIf(isMissing)(`a rolling restart under load fails no request${skipNote}`, async () => {
+  const exception = proxy.losesPosts ? ' but a few POSTs' : ''
+  const title = `a rolling restart under load fails no request${exception}${skipNote}`
+  it.skipIf(isMissing)(title, async () => {
     const load = startLoad(url, token)
     await sleep(500)
     await restart(0)
     await restart(1)
     await sleep(500)
     const { answered, modulos, failures } = await load.stop()
-    expect(failures).toEqual([])
+    const lost = failures.filter(({ method, status }) => method === 'POST' && status === 503)
+    expect(failures).toEqual(proxy.losesPosts ? lost : [])
+    expect(lost.length).toBeLessThan(CLIENTS)
     expect(answered).toBeGreaterThan(100)
     // If the proxy had repeated a creation, the client would have got the failure of the
     // repetition, and more modules would be stored than were answered with a success.
