@@ -325,26 +325,36 @@ describe('the audit of a write', () => {
     expect(columns.map(({ attname }) => attname)).toEqual(['numPermisos', 'versionPermisos'])
   })
 
-  it('is written for a role that may change permission records and may not write the audit', async () => {
+  it('is written for a role that may change records and may not write the audit', async () => {
     const { sql } = await testApp()
     const role = sql(`limitada_${process.pid}`)
     await sql.begin(async (tx) => {
       await tx`create role ${role}`
       await tx`grant select, insert, update, truncate on permisos_perfil to ${role}`
       await tx`grant update on perfil to ${role}`
+      await tx`grant insert on modulo to ${role}`
       await tx`insert into perfil ("strNombrePerfil") values ('Ventas')`
       await tx`set local role ${role}`
       await tx`insert into permisos_perfil ("idPerfil", "idModulo") values (2, 1)`
       await tx`update permisos_perfil set "bitEditar" = true where "idPerfil" = 2`
       await tx`truncate permisos_perfil`
+      await tx`insert into modulo ("strNombreModulo") values ('VENTAS')`
       await tx`reset role`
       await tx`drop owned by ${role}`
       await tx`drop role ${role}`
     })
     const rows = await sql`
-      select accion from auditoria where entidad = 'permisos' and "idEntidad" = 2 order by id
+      select entidad, accion
+      from auditoria
+      where entidad = 'permisos' and "idEntidad" = 2 or nombre = 'VENTAS'
+      order by id
     `
-    expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'update', 'delete'])
+    expect(rows).toEqual([
+      { entidad: 'permisos', accion: 'insert' },
+      { entidad: 'permisos', accion: 'update' },
+      { entidad: 'permisos', accion: 'delete' },
+      { entidad: 'modulo', accion: 'insert' },
+    ])
   })
 
   it('has only functions that look into the temporary tables last, if they have the rights of their owner', async () => {
