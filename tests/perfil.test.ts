@@ -91,6 +91,17 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     expect(await permisos(id)).toEqual(before)
   })
 
+  it('when it is cleared, deletes the records also if the flag was set after the request began', async () => {
+    let cleared: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`update perfil set "bitAdministrador" = true where id = ${id}`
+      cleared = succeed(false)
+      await expect.poll(() => countWaiting(sql)).toBe(1)
+    })
+    await cleared
+    expect(await permisos(id)).toEqual([])
+  })
+
   it('changes neither profile nor records when a record cannot be written', async () => {
     const before = await permisos(id)
     await sql`alter table permisos_perfil add constraint roto check ("idModulo" <> 4) not valid`
