@@ -99,15 +99,19 @@ it('carries out every write that is in flight while a column is added to each ta
   }
 })
 
-it('records a new column on a connection that has written before', async () => {
-  for (const table of TABLES) {
-    await sql`alter table ${sql(table)} add column ${sql(`otra_${table}`)} text`
-  }
-  for (const [name, write] of Object.entries(WRITES)) {
-    const [last] = await sql`select max(id) as id from auditoria`
-    await write()
-    if (!RECORDED[name]) continue
-    const rows = await sql`select antes, despues from auditoria where id > ${last?.id}`
-    expect(JSON.stringify(rows), name).toContain(`otra_${RECORDED[name]}`)
-  }
-})
+// Only one table at a time gets a column. Otherwise a column of `modulo` would renew plans that must
+// notice a column of `permisos_perfil`.
+it.each(TABLES)(
+  'records a new column of %s on a connection that has written before',
+  async (table) => {
+    const column = `otra_${table}`
+    await sql`alter table ${sql(table)} add column ${sql(column)} text`
+    for (const [name, write] of Object.entries(WRITES)) {
+      const [last] = await sql`select max(id) as id from auditoria`
+      await write()
+      if (RECORDED[name] !== table) continue
+      const rows = await sql`select antes, despues from auditoria where id > ${last?.id}`
+      expect(JSON.stringify(rows), name).toContain(column)
+    }
+  },
+)
