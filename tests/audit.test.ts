@@ -234,17 +234,24 @@ describe('the audit of a write', () => {
     await sql.unsafe(`drop database ${name}`)
   })
 
-  it('has a deletion and an insertion for a record that gets another id', async () => {
-    const idPerfil = await addPerfil()
-    await write('POST', 'permisos', { idPerfil, idModulo: 1 })
-    await sql`update permisos_perfil set id = default where "idPerfil" = ${idPerfil}`
+  it('has a deletion and an insertion for a record that gets another id or another profile', async () => {
+    const [uno, otro] = [await addPerfil(), await addPerfil()]
+    await write('POST', 'permisos', { idPerfil: uno, idModulo: 1 })
+    await sql`update permisos_perfil set id = default where "idPerfil" = ${uno}`
+    await sql`update permisos_perfil set "idPerfil" = ${otro} where "idPerfil" = ${uno}`
     const rows = await sql`
-      select accion
+      select accion, "idEntidad"
       from auditoria
-      where entidad = 'permisos' and "idEntidad" = ${idPerfil}
+      where entidad = 'permisos' and "idEntidad" in (${uno}, ${otro})
       order by id
     `
-    expect(rows.map(({ accion }) => accion)).toEqual(['insert', 'delete', 'insert'])
+    expect(rows).toEqual([
+      { accion: 'insert', idEntidad: uno },
+      { accion: 'delete', idEntidad: uno },
+      { accion: 'insert', idEntidad: uno },
+      { accion: 'delete', idEntidad: uno },
+      { accion: 'insert', idEntidad: otro },
+    ])
   })
 
   it('has the rows of a statement in the order in which the profiles are locked, by ascending id', async () => {
