@@ -48,6 +48,16 @@ describe('the administrator of ADMIN_*', () => {
       ],
       permisos: [1, 2, 3, 4, 5].map((idModulo) => ({ idPerfil: 2, idModulo, ...ALL })),
     })
+    const rows = await sql`
+      select entidad, accion, "strNombreUsuario" from auditoria order by id desc limit 3
+    `
+    expect(rows).toEqual(
+      ['usuario', 'permisos', 'perfil'].map((entidad) => ({
+        entidad,
+        accion: 'insert',
+        strNombreUsuario: 'ADMIN_*',
+      })),
+    )
   })
 
   it('is the existing user of that name, who gets the oldest administrator profile', async () => {
