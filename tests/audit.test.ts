@@ -677,10 +677,12 @@ describe('the rows by which a user got a permission', () => {
     const idModulo = await addModulo(MODULO)
     const [dos, tres] = [await addPerfil(), await addPerfil()]
     const juan = await addUsuario(dos)
-    await grant(dos, idModulo, { bitEditar: true })
+    const edited = await grant(dos, idModulo, { bitEditar: true })
     expect(await origenOf(juan)).toEqual([])
+    expect(await origenOf(juan, MODULO, 'bitEditar')).toEqual([edited])
     const granted = await grant(dos, idModulo, { bitEliminar: true })
     expect(await origenOf(juan)).toEqual([granted])
+    expect(await origenOf(juan, MODULO, 'bitEditar')).toEqual([edited])
     await move(juan, tres)
     await grant(dos, idModulo, {})
     await grant(dos, idModulo, ALL)
