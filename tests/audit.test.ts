@@ -214,6 +214,9 @@ describe('the audit of a write', () => {
       'modulo PERMISOS',
       'modulo USUARIO',
     ])
+    const [usuario] =
+      await sql`select * from auditoria where entidad = 'usuario' and accion = 'delete'`
+    expect(usuario?.antes).toMatchObject({ strPwd: '***' })
   })
 
   it('names the actions alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
