@@ -30,11 +30,15 @@ const pick = <T>(values: readonly T[]) => values[random(values.length)] as T
 async function readTables(): Promise<Tables> {
   const usuarios = await sql`select * from usuario`
   const perfiles = await sql`select * from perfil`
+  const permisos = await sql`select * from permisos_perfil`
+  for (const { id, numPermisos } of perfiles) {
+    expect(permisos.filter(({ idPerfil }) => idPerfil === id)).toHaveLength(numPermisos)
+  }
   return {
     usuario: byId(usuarios.map((row) => ({ ...row, strPwd: '***' }))),
     perfil: byId(perfiles.map(({ versionPermisos, numPermisos, ...row }) => row)),
     modulo: byId(await sql`select * from modulo`),
-    permisos: byId(await sql`select * from permisos_perfil`),
+    permisos: byId(permisos),
   }
 }
 
