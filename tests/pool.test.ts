@@ -135,15 +135,18 @@ it.concurrent('reads what was committed before each statement, whatever the defa
   expect(row).toEqual({ level: 'read committed' })
 })
 
-it.concurrent('lets the users take turns', async ({ expect, open }) => {
+it.concurrent('lets the users take turns, each with their statements in order', async ({
+  expect,
+  open,
+}) => {
   const sql = open()
-  const finished: number[] = []
-  const ask = async (user: number) => {
-    await sql.forUser(user)`select pg_sleep(0.01)`
-    finished.push(user)
+  const finished: string[] = []
+  const ask = async (statement: string) => {
+    await sql.forUser(Number(statement[0]))`select pg_sleep(0.01)`
+    finished.push(statement)
   }
-  await Promise.all([1, 1, 1, 1, 2, 2, 3].map(ask))
-  expect(finished).toEqual([1, 2, 3, 1, 2, 1, 1])
+  await Promise.all(['1a', '1b', '1c', '1d', '2a', '2b', '3a'].map(ask))
+  expect(finished).toEqual(['1a', '2a', '3a', '1b', '2b', '1c', '1d'])
 })
 
 it.concurrent('resolves no write that was lost while its connections were being reset', async ({
