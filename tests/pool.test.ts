@@ -333,8 +333,12 @@ it.concurrent('rejects a statement as busy if all connections are, although one 
   await expect.poll(proxy.connections).toBeGreaterThan(0)
   proxy.serve()
   expect(await first).toBe('it did not fail')
-  const slow = failure(sql`select pg_sleep(3)`)
-  await expect(sql`select 1`).rejects.toMatchObject({ code: 'busy' })
+  const user = sql.forUser(1)
+  const slow = failure(user`select pg_sleep(3)`)
+  // The first statement waits for the connection, and the second one for the user's share.
+  const waiting = [sql`select 1`, user`select 1`]
+  const outcomes = await Promise.allSettled(waiting)
+  expect(outcomes).toMatchObject(Array(2).fill({ status: 'rejected', reason: { code: 'busy' } }))
   await slow
 })
 
