@@ -383,12 +383,13 @@ it.concurrent('logs that another host serves, although the pool was never withou
   expect(await unanswered).toBe(NO_ANSWER)
 })
 
-it.concurrent('replaces connections that turn out to be read-only', async ({
+it.concurrent('replaces connections that turn out to be read-only, once', async ({
   expect,
   database,
   direct,
   proxy,
   open,
+  sessions,
 }) => {
   await direct`create table nota (n integer)`
   const sql = open(2)
@@ -403,9 +404,13 @@ it.concurrent('replaces connections that turn out to be read-only', async ({
     set default_transaction_read_only = off;
     alter database ${database.pathname.slice(1)} reset default_transaction_read_only
   `)
+  const late = failure(sql`do $$ begin perform pg_sleep(0.5); insert into nota values (1); end $$`)
   await expect(sql`insert into nota values (2)`).rejects.toMatchObject({ code: '25006' })
   expect(await sql`insert into nota values (2) returning n`).toEqual([{ n: 2 }])
+  expect(await late).toContain('read-only')
   expect(await sql`insert into nota values (2) returning n`).toEqual([{ n: 2 }])
+  // The replaced connections are closed. The late error replaces no connection once more.
+  await expect.poll(sessions).toHaveLength(1)
 })
 
 it.concurrent('sends no prepared statement with DATABASE_PREPARE=false', async ({
