@@ -211,25 +211,24 @@ it.concurrent('takes an error of the database as its answer: it serves again, ov
   expect(await session()).toEqual(before)
 })
 
-it.concurrent('rejects a statement that the network holds up, and never sends the rest of it', async ({
-  expect,
-  direct,
-  proxy,
-  open,
-  sessions,
-}) => {
-  await direct`create table nota (n integer)`
-  const sql = open()
-  const insert = (text: string) => sql`insert into nota select length(${text})`
-  // The statement is prepared from now on, so the driver sends the text at once.
-  await insert('x')
-  proxy.pause()
-  // The buffers of the network have no room for this text.
-  expect(await failure(insert('x'.repeat(2 ** 25)))).toBe(NO_ANSWER)
-  proxy.resume()
-  await expect.poll(sessions, { timeout: 10_000 }).toEqual([])
-  expect(await direct`select n from nota`).toEqual([{ n: 1 }])
-})
+it.concurrent.for([
+  ['larger than the buffers of the network', 2 ** 25],
+  ['that fits into the buffers of the network', 2 ** 19],
+] as const)(
+  'rejects a statement %s when the network holds it up, and never sends the rest of it',
+  async ([, length], { expect, direct, proxy, open, sessions }) => {
+    await direct`create table nota (n integer)`
+    const sql = open()
+    const insert = (text: string) => sql`insert into nota select length(${text})`
+    // The statement is prepared from now on, so the driver sends the text at once.
+    await insert('x')
+    proxy.pause()
+    expect(await failure(insert('x'.repeat(length)))).toBe(NO_ANSWER)
+    proxy.resume()
+    await expect.poll(sessions, { timeout: 10_000 }).toEqual([])
+    expect(await direct`select n from nota`).toEqual([{ n: 1 }])
+  },
+)
 
 it.concurrent('never sends a statement that it rejected while it was opening a connection', async ({
   expect,
