@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { queryObjects } from 'node:v8'
 import postgres from 'postgres'
 import { test } from 'vitest'
@@ -92,6 +92,31 @@ it('keeps no memory of failed attempts to open a connection', async ({ expect, o
   expect(count() - before).toBeLessThanOrEqual(2 * size)
 })
 
+// This test sends statements in certain turns of the event loop, so it does not run beside others either.
+it('resolves no statement that is sent while its connection is being reset', async ({
+  expect,
+  direct,
+  proxy,
+  open,
+}) => {
+  // postgres.js passes on a text of this length at once, and a shorter one in the next turn.
+  const text = 'x'.repeat(1024)
+  const sql = open(4)
+  for (let round = 0; round < 12; round += 1) {
+    await openConnections(sql, direct, 4)
+    proxy.reset()
+    // After one of these turns the error of a connection has been emitted, and its end has not.
+    for (let turn = 0; turn < round % 3; turn += 1) await setImmediate()
+    const statements = Array.from({ length: 8 }, async (_, n) => {
+      for (let turn = 0; turn < n; turn += 1) await setImmediate()
+      return sql`select ${n}::integer as n, length(${text}) as length`
+    })
+    const outcomes = await Promise.allSettled(statements)
+    const answers = outcomes.flatMap((outcome) => ('value' in outcome ? [outcome.value] : []))
+    expect(answers).toEqual(answers.map(() => [{ n: expect.any(Number), length: text.length }]))
+  }
+})
+
 it.concurrent('stays with the connections that it has if the host refuses further ones', async ({
   expect,
   direct,
@@ -147,40 +172,6 @@ it.concurrent('lets the users take turns, each with their statements in order', 
   }
   await Promise.all(['1a', '1b', '1c', '1d', '2a', '2b', '3a'].map(ask))
   expect(finished).toEqual(['1a', '2a', '3a', '1b', '2b', '1c', '1d'])
-})
-
-it.concurrent('resolves no write that was lost while its connections were being reset', async ({
-  expect,
-  direct,
-  proxy,
-  open,
-}) => {
-  const sql = open(4)
-  await direct`create table perdida (n integer)`
-  const resolved: number[] = []
-  let next = 0
-  const begin = performance.now()
-  const isOver = () => resolved.length > 100 && performance.now() - begin > 3000
-  const insertAll = async () => {
-    while (!isOver()) {
-      const n = next
-      next += 1
-      const rows = await sql<{ n: number }[]>`insert into perdida values (${n}) returning n`.catch(
-        () => [],
-      )
-      for (const row of rows) resolved.push(row.n)
-    }
-  }
-  const loops = Array.from({ length: 8 }, insertAll)
-  while (!isOver()) {
-    await sleep(100)
-    proxy.reset()
-  }
-  await Promise.all(loops)
-  const stored = await direct<{ n: number }[]>`select n from perdida order by n`
-  const numbers = stored.map(({ n }) => n)
-  expect(resolved.filter((n) => !numbers.includes(n))).toEqual([])
-  expect(new Set(numbers).size).toBe(numbers.length)
 })
 
 it.concurrent('returns a complete result after a statement that failed partway through its rows', async ({
