@@ -146,7 +146,7 @@ it.concurrent('stays with the connections that it has if the host refuses furthe
   await direct.unsafe(`drop role ${role}`)
 })
 
-it.concurrent('reads what was committed before each statement, whatever the default of the database is', async ({
+it.concurrent('reads what was committed before each statement, and has a time limit of the server, whatever the default of the database is', async ({
   expect,
   direct,
   database,
@@ -156,8 +156,12 @@ it.concurrent('reads what was committed before each statement, whatever the defa
     alter database ${database.pathname.slice(1)} set default_transaction_isolation = serializable
   `)
   const sql = open()
-  const [row] = await sql`select current_setting('transaction_isolation') as level`
-  expect(row).toEqual({ level: 'read committed' })
+  const [row] = await sql`
+    select
+      current_setting('transaction_isolation') as level,
+      current_setting('statement_timeout') as limit
+  `
+  expect(row).toEqual({ level: 'read committed', limit: '4s' })
 })
 
 it.concurrent('lets the users take turns, each with their statements in order', async ({
