@@ -102,6 +102,7 @@ it('resolves no statement that is sent while its connection is being reset', asy
   // postgres.js passes on a text of this length at once, and a shorter one in the next turn.
   const text = 'x'.repeat(1024)
   const sql = open(4)
+  let answered = 0
   for (let round = 0; round < 12; round += 1) {
     await openConnections(sql, direct, 4)
     proxy.reset()
@@ -109,12 +110,14 @@ it('resolves no statement that is sent while its connection is being reset', asy
     for (let turn = 0; turn < round % 3; turn += 1) await setImmediate()
     const statements = Array.from({ length: 8 }, async (_, n) => {
       for (let turn = 0; turn < n; turn += 1) await setImmediate()
-      return sql`select ${n}::integer as n, length(${text}) as length`
+      const rows = await sql`select ${n}::integer as n, length(${text}) as length`.catch(() => null)
+      if (!rows) return
+      expect(rows).toEqual([{ n, length: text.length }])
+      answered += 1
     })
-    const outcomes = await Promise.allSettled(statements)
-    const answers = outcomes.flatMap((outcome) => ('value' in outcome ? [outcome.value] : []))
-    expect(answers).toEqual(answers.map(() => [{ n: expect.any(Number), length: text.length }]))
+    await Promise.all(statements)
   }
+  expect(answered).toBeGreaterThan(12)
 })
 
 it.concurrent('stays with the connections that it has if the host refuses further ones', async ({
@@ -146,14 +149,15 @@ it.concurrent('stays with the connections that it has if the host refuses furthe
   await direct.unsafe(`drop role ${role}`)
 })
 
-it.concurrent('reads what was committed before each statement, and has a time limit of the server, whatever the default of the database is', async ({
+it.concurrent('reads what was committed before each statement, and is cancelled after 4 s, whatever the defaults of the database are', async ({
   expect,
   direct,
   database,
   open,
 }) => {
   await direct.unsafe(`
-    alter database ${database.pathname.slice(1)} set default_transaction_isolation = serializable
+    alter database ${database.pathname.slice(1)} set default_transaction_isolation = serializable;
+    alter database ${database.pathname.slice(1)} set statement_timeout = '1h'
   `)
   const sql = open()
   const [row] = await sql`
