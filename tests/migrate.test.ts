@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
@@ -77,6 +78,19 @@ describe('the functions', () => {
         expect(created).toEqual([`create or replace function ${name.replace('.sql', '(')}`])
       }
     }
+  })
+
+  it('have a checksum of all files', async () => {
+    const sql = await openMigrated()
+    const texts: string[] = []
+    for (const folder of ['sql/functions', 'sql/transactions']) {
+      for (const name of (await readdir(folder)).sort()) {
+        texts.push(await readFile(`${folder}/${name}`, 'utf8'))
+      }
+    }
+    const checksum = hash('sha256', texts.join(';\n'))
+    const [row] = await sql`select obj_description('migracion'::regclass) as comment`
+    expect(row?.comment).toBe(`functions ${VERSION} ${checksum}`)
   })
 
   it('stay as they are in the database when the text of the files has not changed', async () => {

@@ -97,3 +97,19 @@ it('of two saves with the same version, on two replicas, exactly one succeeds', 
   expect(last.body.data).toMatchObject([{ idModulo: 1 + winner }])
   expect(saves[winner]?.headers).toMatchObject({ etag: tagOf(last) })
 })
+
+it('of two saves with the same version, exactly one succeeds in each of 400 rounds', async () => {
+  const idPerfil = await addPerfil()
+  let tag = tagOf(await read(idPerfil))
+  for (let round = 0; round < 400; round += 1) {
+    const saves = await Promise.all([
+      save(idPerfil, [{ idModulo: 1 }], tag, first),
+      save(idPerfil, [{ idModulo: 2 }], tag, second),
+    ])
+    expect(saves.map(({ status }) => status).sort()).toEqual([200, 412])
+    tag = saves
+      .filter(({ status }) => status === 200)
+      .map(tagOf)
+      .join()
+  }
+})
