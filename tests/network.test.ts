@@ -147,7 +147,7 @@ describe.concurrent.each([
   })
 })
 
-it.concurrent('opens a connection for the migrations to the next host if the first one closes each connection over TLS, and then leaves the first one alone', async ({
+it.concurrent('goes on to the next host, for the migrations and the pool, if the first one closes each connection over TLS', async ({
   expect,
   onTestFinished,
 }) => {
@@ -156,13 +156,19 @@ it.concurrent('opens a connection for the migrations to the next host if the fir
   const good = await startDatabaseProxy(database, { tls: true })
   broken.hangUp()
   const url = broken.url.href.replace(broken.url.host, `${broken.url.host},${good.url.host}`)
-  const sql = await openPrimary(loadConfig({ ...SECRETS, DATABASE_URL: url }))
+  const config = loadConfig({ ...SECRETS, DATABASE_URL: url })
+  const sql = await openPrimary(config)
+  const pool = openPool(config, { info: () => {}, error: () => {} })
   onTestFinished(async () => {
     await sql.end()
+    await pool.end()
     await broken.stop()
     await good.stop()
   })
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  await expect(pool`select 1`).rejects.toThrow('not sent')
+  expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
+  // Afterwards nobody connects to the first host.
   const attempts = broken.connections()
   await handleEvents()
   expect(broken.connections()).toBe(attempts)

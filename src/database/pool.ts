@@ -150,14 +150,13 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       rows.splice(0, rows.length - rows.count)
       return rows
     } catch (error) {
+      const isUnsent = query.state === null
+      if (isUnsent) onUnsent(used, error as Error)
       if (error instanceof AnswerTimeout) {
         used.reset()
         replace(used)
       }
-      if (query.state === null) {
-        onUnsent(used, error as Error)
-        return undefined
-      }
+      if (isUnsent) return undefined
       // After a PostgresError other than READ_ONLY the connection can still be used, or the driver
       // notices its end by itself.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
