@@ -340,9 +340,9 @@ drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
 -- Only the owner may execute the trigger functions, which run with the owner's rights, and those
 -- functions that they call and that declare variables. Otherwise another user of the database could
--- make them call functions of that user with these rights: by a temporary table that has one of them
--- as its trigger and columns of that user's types, or by types that hide the types of the variables
--- when a session calls the function for the first time.
+-- make them call functions of that user with these rights. There are two ways: a temporary table that
+-- has one of them as its trigger and columns of that user's types, and types that hide the types of the
+-- variables when a session calls the function for the first time.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),

@@ -78,8 +78,8 @@ export function guardRoutes(
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // For their own record or map callers need no permission, and a look-up without one takes less time.
-    // If the token says that the record is the caller's own, this look-up comes first. The one with the
-    // permission follows if the first one finds no session or another profile.
+    // So it comes first if the token says that the record is the caller's own. If it finds no session or
+    // another profile, a look-up with the permission follows.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -157,8 +157,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
         replace(used)
       }
       if (isUnsent) return undefined
-      // After a PostgresError other than READ_ONLY the connection can still be used, or the driver
-      // notices its end by itself.
+      // After a PostgresError other than READ_ONLY, either the connection can still be used, or the
+      // server closes it, which the driver notices.
       const isAnswer = error instanceof postgres.PostgresError && error.code !== READ_ONLY
       if (isAnswer) onAnswer(used)
       else replace(used)

@@ -61,8 +61,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   refusal.end(body)
   connection.end()
   connection.isRefused = true
-  // The connection may be paused, or have no parser after CONNECT. The client's end would then be
-  // noticed only after LINGER.
+  // Without this call, the end of a client whose connection is paused, or has no parser after CONNECT,
+  // would be noticed only after LINGER.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
