@@ -1,6 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { Failure } from './answers/failures.js'
 
+/** The requests in line on a connection. */
+export interface Line {
+  /** The responses that have not been sent completely, in the order of their requests. */
+  unanswered: ServerResponse[]
+  /**
+   * The responses whose requests wait to be passed on, after the one that was passed on last. That one
+   * stays first until Node has gone through the other connections.
+   */
+  waiting: ServerResponse[]
+}
+
 declare module 'fastify' {
   /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
@@ -26,17 +37,8 @@ declare module 'node:http' {
 declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {
-    /** The requests in line on the connection. Set by limits/pipelining.ts. */
-    line?: {
-      /** The responses that were not sent completely, in the order of their requests. */
-      unanswered: ServerResponse[]
-      /** How many bytes Node had read when it passed on the last request. */
-      bytesRead: number
-      /** How many requests Node has passed on since it read these bytes. */
-      readTogether: number
-    }
-    /** Whether answers/unreadable.ts has refused the connection. */
-    isRefused?: boolean
+    /** Set by limits/pipelining.ts. */
+    line?: Line
     /** Node's parser. Node's types and documents do not have it. */
     parser?: { onIncoming(request: { upgrade: boolean }): number }
   }

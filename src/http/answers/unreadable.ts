@@ -60,7 +60,6 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  connection.isRefused = true
   // Without this call, the end of a client whose connection is paused, or has no parser after CONNECT,
   // would be noticed only after LINGER.
   connection.resume()
@@ -71,8 +70,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
  * Refuses what Node or Fastify would answer with a body of another shape:
  *
  * - with the Failure `unreadable` a path that cannot be decoded, HTTP/1.1 without `Host`, a request
- *   whose client has reset the connection, so that its address is unknown, and a request that arrives
- *   completely only after refuseConnection has answered it
+ *   whose client has reset the connection, so that its address is unknown, and a request whose
+ *   connection has been ended before its handler begins
  * - with the Failure `notFound` an unknown path, before the body is read
  * - with refuseConnection the method CONNECT
  *
@@ -96,8 +95,9 @@ export function refuseOddRequests(app: FastifyInstance) {
     done()
   })
   app.addHook('preHandler', ({ socket }, _reply, done) => {
-    // The client has got its answer, and may already have sent the request again.
-    if (socket.isRefused) throw new Failure('unreadable')
+    // The connection has been ended, for example after a 408, so no answer can be sent. The client may
+    // already have sent the request again.
+    if (socket.writableEnded) throw new Failure('unreadable')
     done()
   })
 }
