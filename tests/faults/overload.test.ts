@@ -175,3 +175,24 @@ it('others are answered while strangers have 8 large requests in line on each co
   for (const client of clients) client.destroy()
   expect(answers.filter(({ status, ms }) => status !== 200 || ms > OTHERS_LATENCY)).toEqual([])
 })
+
+it('others are answered while a user sends bodies that take long to parse on 28 connections', async () => {
+  const length = 100_000
+  const keys = Array.from({ length }, (_, index) => `{"${index.toString(36)}":`)
+  const body = `{"idPerfil":1,"permisos":${keys.join('')}1${'}'.repeat(length)}}`
+  const headers = { ...sessionOf(0), 'content-type': 'application/json' }
+  const path = '/api/permisos/guardar-matriz'
+  const answers: number[] = []
+  const end = Date.now() + 5000
+  const clients = Array.from({ length: 28 }, async () => {
+    while (Date.now() < end) {
+      const answer = await fetch(service.url + path, { method: 'POST', headers, body })
+      await answer.text()
+      answers.push(answer.status)
+    }
+  })
+  const sending = Promise.all(clients)
+  const others = await during(sending, () => get('/api/perfil/list'))
+  expect(answers).toContain(400)
+  expect(others.filter(({ status, ms }) => status !== 200 || ms > OTHERS_LATENCY)).toEqual([])
+})

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../answers/failures.js'
 
@@ -57,6 +58,8 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // Entries are never removed: a Map with many deletions takes the garbage collector longer
   // (docs/rejected.md). There is at most one entry for each user.
   const bytesByUser = new Map<number | undefined, number>()
+  /** Resolves in the turn of the event loop in which the last body above BODY_LIMIT is parsed. */
+  let turn = Promise.resolve()
   app.removeAllContentTypeParsers()
 
   /**
@@ -84,6 +87,11 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
       }
     } catch (error) {
       throw error instanceof Failure ? error : new Failure('unreadable')
+    }
+    // Parsing a larger body may take 100 ms, so there is at most one in each turn of the event loop.
+    if (size > BODY_LIMIT) {
+      turn = turn.then(() => setImmediate())
+      await turn
     }
     return parseBody(body.subarray(0, size))
   }
