@@ -361,6 +361,8 @@ describe('rule 4: names of modules', () => {
     '\u2003MODULO',
     'PER\u00adMISOS',
     'USUARIO\u200b',
+    'USU\u2028ARIO',
+    'USU\uffffARIO',
     'USUARIO\ufe0f',
     'USU\u034fARIO',
     'USUARIO\b',
