@@ -641,7 +641,9 @@ describe('GET /api/auditoria', () => {
         acciones,
       })
     }
-    for (const row of (await ask('idUsuario=1&entidad=usuario')).data) {
+    const both = (await ask('idUsuario=1&entidad=usuario')).data
+    expect(both).not.toEqual([])
+    for (const row of both) {
       expect(row).toMatchObject({ idUsuario: 1, entidad: 'usuario' })
     }
   })
@@ -756,7 +758,7 @@ it.each([
   expect(withoutHeaders(answer)).toEqual(statusCodeAnswer(400, message))
 })
 
-it('a page of the audit reads at most 51 rows, with each filter and in the middle, too', async () => {
+it('a page of the audit reads few more rows than it has, with each filter and in the middle, too', async () => {
   await sql`
     insert into auditoria (fecha, "idUsuario", "strNombreUsuario", accion, entidad, "idEntidad")
     select '2020-01-01'::timestamptz + n * interval '1 second', n % 2, 'x', 'login',

@@ -274,7 +274,7 @@ describe('/docs', () => {
 
   it('answers 404 at / and at every path below /docs with DOCS=false', async () => {
     const without = await testApp({ DATABASE_URL: config.DATABASE_URL.url, DOCS: 'false' })
-    for (const path of ['/', '/docs', '/docs/json', '/docs/static/index.css']) {
+    for (const path of ['/', '/docs', '/docs/json', '/docs/static/swagger-ui.css']) {
       expect(withoutHeaders(await without.call('GET', path)), path).toEqual(NOT_FOUND)
     }
     expect((await without.call('GET', '/api/perfil')).status).toBe(200)

@@ -8,11 +8,6 @@ const { call, pool, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
 const ask = async (url: string) =>
   withoutHeaders(await call('GET', url, undefined, { token: null }))
 
-it('answers 200 at /health/live and /health/ready without a session, even with one connection', async () => {
-  expect(await ask('/health/live')).toEqual(READY)
-  expect(await ask('/health/ready')).toEqual(READY)
-})
-
 it('sends one statement for all requests to /health/ready that arrive together', async () => {
   let answers: Promise<unknown[]> | undefined
   await holdStatements(pool, sql, 1, async () => {

@@ -104,17 +104,6 @@ describe('an image', () => {
     expect(uploaded()).toHaveLength(1)
     await expect.poll(() => images.destroyed).toEqual(uploaded())
   })
-
-  it('is kept only for the created user when eight requests with the same email arrive at once', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, n) =>
-        send(service, 'POST', '', { ...ANA, strNombreUsuario: `ana${n}` }),
-      ),
-    )
-    const refused = answers.filter(({ status }) => status !== 200)
-    expect(refused).toEqual(Array(7).fill(EMAIL_TAKEN))
-    await expect.poll(() => images.destroyed.length).toBe(7)
-  })
 })
 
 describe('an image host', () => {

@@ -34,6 +34,12 @@ it('returns a token that is valid for 8 hours, and sets no cookie', async () => 
   expect(headers).not.toHaveProperty('set-cookie')
 })
 
+it('refuses the password a\\0a for a, although bcrypt gives both the same hash', async () => {
+  await call('POST', '/api/usuario', usuario('breve', { strPwd: 'a' }))
+  expect(await attempt({ strNombreUsuario: 'breve', strPwd: 'a' })).toMatchObject({ status: 200 })
+  expect(await attempt({ strNombreUsuario: 'breve', strPwd: 'a\0a' })).toEqual(WRONG_PASSWORD)
+})
+
 it('verifies the captcha once, before the credentials, with the secret and the address', async () => {
   captcha.requests.length = 0
   await attempt({ strNombreUsuario: 'nadie', captchaToken: 'uno' })

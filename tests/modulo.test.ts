@@ -18,12 +18,6 @@ it('finds modules by a part of their name, in upper or lower case and in any scr
   }
 })
 
-it('creates one module when ten requests with the same name arrive at once', async () => {
-  const answers = await Promise.all(Array.from({ length: 10 }, () => create('única')))
-  expect(answers.filter(({ success }) => success)).toHaveLength(1)
-  expect(await search('única')).toHaveLength(1)
-})
-
 it('does not deadlock when a module is deleted beside matrices that name it', async () => {
   const { body } = await call('POST', '/api/perfil', { strNombrePerfil: 'otro' })
   const { id } = (await create('disputado')).data

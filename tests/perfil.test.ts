@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { DELETED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { ALL, endpoint, usuario } from './endpoints.js'
+import { ALL, endpoint } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
 const { call, sql } = await testApp()
@@ -128,21 +128,6 @@ it('DELETE /api/perfil/:id deletes a profile with its records', async () => {
   expect((await get('/api/perfil/list')).data).not.toContainEqual(
     expect.objectContaining({ id: idPerfil }),
   )
-})
-
-it('never deletes a profile that a user gets at the same moment', async () => {
-  const user = (await call('POST', '/api/usuario', usuario('ana'))).body.data
-  for (let round = 0; round < 16; round += 1) {
-    const idPerfil = await create(`fugaz ${round}`)
-    const [moved, deleted] = await Promise.all([
-      call('PUT', `/api/usuario/${user.id}`, usuario('ana', { idPerfil, strPwd: '' })),
-      call('DELETE', `/api/perfil/${idPerfil}`),
-    ])
-    expect([
-      [200, 409],
-      [500, 200],
-    ]).toContainEqual([moved.status, deleted.status])
-  }
 })
 
 it.each(['POST', 'PUT'] as const)(

@@ -49,6 +49,14 @@ describe('the password', async () => {
 })
 
 it.each([
+  ['usuario_nombre_unico', { strNombreUsuario: 'RAIZ' }],
+  ['usuario_correo_unico', { strCorreo: 'RAIZ@EJEMPLO.COM' }],
+])('the index %s refuses a write with psql, too', async (constraint_name, changes) => {
+  const row = usuario('otra', changes)
+  await expect(sql`insert into usuario ${sql(row)}`).rejects.toMatchObject({ constraint_name })
+})
+
+it.each([
   ['POST', { strNombreUsuario: 'nueva' }],
   ['PUT', { strNombreUsuario: 'renombrada' }],
   ['PUT', { strCorreo: 'nuevo@ejemplo.com' }],

@@ -86,16 +86,6 @@ async function makeNextRelease() {
   return program
 }
 
-/** Copies this build as release `version`, with one changed function and no further migration. */
-async function makeRelease(version: string) {
-  const { folder, program } = await copyRelease()
-  const file = join(folder, 'package.json')
-  const content = JSON.parse(await readFile(file, 'utf8'))
-  await writeFile(file, JSON.stringify({ ...content, version }))
-  await appendToModulos(folder, `' ${version}'`)
-  return program
-}
-
 /**
  * Sends requests of every kind to a replica; returns how many were answered, without those of
  * `logInAndOut`. Throws when one fails. `name` has to be unique, because the created rows get it as
@@ -301,19 +291,3 @@ it.skipIf(!hasRelease)(
     for (const name of returnedLoad.names) expect(await readAudit(name)).toEqual(auditOf('insert'))
   },
 )
-
-it('a function keeps the text of the highest release that has been started', async () => {
-  const env = { DATABASE_URL: await cloneDatabase() }
-  const older = await makeRelease('0.9.0')
-  const newer = await makeRelease('0.10.0')
-  const names: string[] = []
-  for (const program of [older, newer, older]) {
-    const service = await startService(env, program)
-    const body = { strNombreModulo: `X${names.length}` }
-    const created = await service.call('POST', '/api/modulo', body, await service.login())
-    names.push(created.body.data.strNombreModulo)
-    service.child.kill('SIGTERM')
-    await service.ended
-  }
-  expect(names).toEqual(['X0 0.9.0', 'X1 0.10.0', 'X2 0.10.0'])
-})
