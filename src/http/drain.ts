@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
@@ -42,11 +43,7 @@ export function keepIdleConnections(app: FastifyInstance) {
   })
   app.addHook('preClose', async () => {
     stopAccepting.call(app.server)
-    try {
-      await once(app.server, 'close', { signal: AbortSignal.timeout(IDLE_GRACE) })
-    } catch {
-      // The grace is over, and connections are still open.
-    }
+    await Promise.race([once(app.server, 'close'), sleep(IDLE_GRACE, undefined, { ref: false })])
     isGraceOver = true
   })
 }
