@@ -63,8 +63,8 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- If the written profile is the caller's own, the exclusive lock comes first. Otherwise two such
-  -- writes would each hold the shared lock and wait for the other to release it. If `v_escrito` is
+  -- If the written profile is the caller's own, the exclusive lock comes first. In the other order two
+  -- such writes would each hold the shared lock and wait for the other to release it. If `v_escrito` is
   -- null, neither condition is true.
   if v_escrito <= v_propio then
     perform pg_advisory_xact_lock(73057, v_escrito);

@@ -31,7 +31,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   if (!connection.writable) return
 
   // The response to the oldest request without an answer. If that request has been read to its end, it
-  // is an earlier one than the refused one.
+  // came before the refused one.
   const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request. So it is sent after
