@@ -758,7 +758,7 @@ it.each([
   expect(withoutHeaders(answer)).toEqual(statusCodeAnswer(400, message))
 })
 
-it('a page of the audit reads few more rows than it has, with each filter and in the middle, too', async () => {
+it('PostgreSQL reads at most 60 rows for a page of the audit, with each filter and in the middle, too', async () => {
   await sql`
     insert into auditoria (fecha, "idUsuario", "strNombreUsuario", accion, entidad, "idEntidad")
     select '2020-01-01'::timestamptz + n * interval '1 second', n % 2, 'x', 'login',

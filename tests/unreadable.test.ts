@@ -216,8 +216,8 @@ describe('a client that does not finish its request', async () => {
       await sleep(1500)
     })
     await sleep(300)
-    const statuses = ownLines().map(({ status }) => status)
-    expect(statuses.slice(before)).toEqual(logged)
+    const statuses = () => ownLines().map(({ status }) => status)
+    await expect.poll(() => statuses().slice(before)).toEqual(logged)
     const { data } = (await call('GET', '/api/modulo/list')).body
     expect(data).not.toContainEqual(expect.objectContaining({ strNombreModulo: 'TARDE' }))
   })

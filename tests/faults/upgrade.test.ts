@@ -27,16 +27,6 @@ async function makeFolder() {
   return folder
 }
 
-/** Copies this build; returns the folder of the copy and the arguments with which Node runs it. */
-async function copyRelease() {
-  const folder = await makeFolder()
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  for (const part of ['dist', 'sql', 'package.json']) {
-    await cp(join(ROOT, part), join(folder, part), { recursive: true })
-  }
-  return { folder, program: [join(folder, 'dist/server.js')] }
-}
-
 const hasCommit = (commit: string) =>
   execute('git', ['cat-file', '-e', commit], { cwd: ROOT }).then(
     () => true,
@@ -57,22 +47,16 @@ async function installRelease() {
   return ['--import', import.meta.resolve('tsx'), join(folder, 'src/server.ts')]
 }
 
-/** Changes insert_modulo in a copy: it appends the SQL expression `suffix` to each name. */
-async function appendToModulos(folder: string, suffix: string) {
-  const file = join(folder, 'sql/transactions/insert_modulo.sql')
-  const text = await readFile(file, 'utf8')
-  const value = "p_modulo ->> 'strNombreModulo'"
-  const changed = text.replace(`values (${value})`, `values ((${value}) || ${suffix})`)
-  expect(changed).not.toBe(text)
-  await writeFile(file, changed)
-}
-
 /**
  * Copies this build, and adds a migration, a changed function, and two functions. The first one
  * calls the second one, although the file of the second one comes later in the order of the names.
  */
 async function makeNextRelease() {
-  const { folder, program } = await copyRelease()
+  const folder = await makeFolder()
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  for (const part of ['dist', 'sql', 'package.json']) {
+    await cp(join(ROOT, part), join(folder, part), { recursive: true })
+  }
   const sql = (path: string) => join(folder, 'sql', path)
   await writeFile(sql(`migrations/${MIGRATION}`), 'alter table usuario add column nueva text')
   const define = (name: string, body: string) =>
@@ -82,8 +66,13 @@ async function makeNextRelease() {
     )
   await define('a_caller', 'b_called()')
   await define('b_called', "' NUEVO'")
-  await appendToModulos(folder, 'a_caller()')
-  return program
+  const file = sql('transactions/insert_modulo.sql')
+  const text = await readFile(file, 'utf8')
+  const value = "p_modulo ->> 'strNombreModulo'"
+  const changed = text.replace(`values (${value})`, `values ((${value}) || a_caller())`)
+  expect(changed).not.toBe(text)
+  await writeFile(file, changed)
+  return [join(folder, 'dist/server.js')]
 }
 
 /**
