@@ -3,8 +3,8 @@
 --
 -- Takes the records before the replacement, or null if there were none. Reads the new records from
 -- the table. The row has the records whose flags differ, and those that exist only before or only
--- after the replacement. `despues` also has `ids`, because every record has a new id: the ids of all
--- records of the profile, in the order of `idModulo`.
+-- after the replacement. Every record gets a new id. So `despues` also has `ids`, the ids of all
+-- records of the profile in the order of `idModulo`.
 --
 -- The statement reads the table, so PostgreSQL plans it anew when the table gets a column, and the
 -- audit then has that column.

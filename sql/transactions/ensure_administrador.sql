@@ -13,8 +13,7 @@
 -- record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email, or has the name in different upper or
--- lower case. If the user is added, raises it also if another transaction gives a user the name or the
--- email meanwhile.
+-- lower case. Another transaction may also take the name or the email while the user is being added.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$

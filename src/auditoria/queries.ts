@@ -30,7 +30,7 @@ const BYTES = fragment`
  *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
  *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
  *
- * The filter and the time are compared together, at both ends of the page. So with one filter
+ * Both comparisons contain the columns of the filter together with the time. So with one filter
  * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
  * could read the rows of all records in the order of their time. `idUsuario` together with `entidad`
  * uses one index, and the other condition is checked row by row.

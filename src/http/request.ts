@@ -6,8 +6,8 @@ export interface Line {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The responses whose requests wait to be passed on, after the one that was passed on last. That one
-   * stays first until Node has gone through the other connections.
+   * The responses whose requests were not passed on yet. Before them stands the response whose request
+   * was passed on last, until Node has gone through the other connections.
    */
   waiting: ServerResponse[]
 }

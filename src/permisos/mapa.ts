@@ -35,9 +35,9 @@ export function cacheMapas(sql: Sql) {
   return async ({ idPerfil, versionPermisos }: Sesion) => {
     // No two profiles share a version.
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
-    // If the versions differ, the map was written after the session had been looked up. The cache must
-    // not keep the new map under the old version, which would be the present one again after a
-    // failover to a standby that was behind.
+    // If the versions differ, the permissions have changed since the session was looked up. The cache
+    // must not keep the new map under the old version: after a failover to a standby that was behind,
+    // the old version is the present one again.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

@@ -60,8 +60,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  // Without this call, the end of a client whose connection is paused, or has no parser after CONNECT,
-  // would be noticed only after LINGER.
+  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. Without
+  // this call, Node would not notice when the client closes it.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }

@@ -19,8 +19,8 @@ const BODY_MEMORY = 64 * 1024 * 1024
 export const UNCOUNTED_BYTES = 16 * 1024
 
 /**
- * A body may come in this many pieces, such as chunks, and in one more for each MIN_PIECE bytes that
- * have arrived. Each piece takes time of its own, and a client may send chunks of one byte.
+ * A body may come in this many pieces, and in one more for each MIN_PIECE bytes that have arrived. Each
+ * piece takes time of its own, and a client may send a chunk for each byte.
  */
 const FREE_PIECES = 1000
 const MIN_PIECE = 64
@@ -58,7 +58,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // Entries are never removed: a Map with many deletions takes the garbage collector longer
   // (docs/rejected.md). There is at most one entry for each user.
   const bytesByUser = new Map<number | undefined, number>()
-  /** Resolves in the turn of the event loop in which the last body above BODY_LIMIT is parsed. */
+  /** The turn of the event loop for the last body above BODY_LIMIT. The next one gets a later turn. */
   let turn = Promise.resolve()
   app.removeAllContentTypeParsers()
 

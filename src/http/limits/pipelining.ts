@@ -7,9 +7,9 @@ const MAX_UNANSWERED = 16
 
 /**
  * Drops a request. On a connection that limitPipelining closes, it takes the place of the function that
- * Node calls for the head of each request. It clears `upgrade`, which a request with the header
- * `Upgrade` has: Node would hand over the connection, and Node 24 would then not abort the requests in
- * flight. The result 0 makes the parser go on as usual.
+ * Node calls for the head of each request. `upgrade` is true if the request has the header `Upgrade`.
+ * Then Node would hand over the connection, and Node 24 would not abort the requests in flight. The
+ * result 0 makes the parser go on as usual.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
