@@ -23,13 +23,14 @@ const VARIABLES = {
   JWT_SECRET_PREVIOUS: text('a secret of at least 32 characters', isSecret, ''),
   CAPTCHA_SECRET: text("the site's secret for the captcha verification", Boolean),
   CAPTCHA_VERIFY_URL: text(
-    'an http(s) address',
+    'an http(s) address without credentials',
     isWebAddress,
     'https://www.google.com/recaptcha/api/siteverify',
   ),
   CLOUDINARY_URL: {
     mustBe:
-      'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address',
+      'an address like cloudinary://KEY:SECRET@CLOUD; an upload_prefix in it is an http(s) address' +
+      ' without credentials',
     parse: parseCloudinaryUrl,
     preset: undefined,
   },
@@ -144,7 +145,9 @@ function isSecret(value: string) {
 }
 
 function isWebAddress(value: string) {
-  return /^https?:$/.test(new URL(value).protocol)
+  const { protocol, username, password } = new URL(value)
+  // The log quotes the address in errors, so it must contain no credentials.
+  return /^https?:$/.test(protocol) && username + password === ''
 }
 
 function isOrigin(item: string) {

@@ -127,7 +127,7 @@ describe('loadConfig', () => {
     [
       'CAPTCHA_VERIFY_URL',
       ['http://captcha.local/verify'],
-      ['siteverify', 'ftp://host/verify', '/siteverify'],
+      ['siteverify', 'ftp://host/verify', '/siteverify', 'https://user@host', 'https://:pw@host'],
     ],
     [
       'CLOUDINARY_URL',
