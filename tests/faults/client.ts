@@ -3,6 +3,14 @@ import { text } from 'node:stream/consumers'
 import type { Answer } from '../answers.js'
 import { ADMIN } from '../app.js'
 
+interface SendOptions {
+  agent?: Agent
+  token?: string
+  body?: object
+  /** Aborts the request. */
+  signal?: AbortSignal
+}
+
 /**
  * Sends one request, over a connection of its own unless `agent` is given. The answer's body is
  * parsed when it is JSON. When no answer comes, the status is 0 and the body the error's message.
@@ -10,12 +18,13 @@ import { ADMIN } from '../app.js'
 export function send(
   method: string,
   url: string,
-  { agent = new Agent(), token, body }: { agent?: Agent; token?: string; body?: object } = {},
+  { agent = new Agent(), token, body, signal }: SendOptions = {},
 ) {
   return new Promise<Answer>((done) => {
     const sent = request(url, {
       agent,
       method,
+      signal,
       headers: {
         ...(token && { cookie: `auth_token=${token}` }),
         ...(body && { 'content-type': 'application/json' }),
