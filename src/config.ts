@@ -145,9 +145,8 @@ function isSecret(value: string) {
 }
 
 function isWebAddress(value: string) {
-  const { protocol, username, password } = new URL(value)
-  // The log quotes the address in errors, so it must contain no credentials.
-  return /^https?:$/.test(protocol) && username + password === ''
+  // The log quotes the address in errors, so there must be no credentials before its host.
+  return /^https?:\/\/[^@/]*\//.test(new URL(value).href)
 }
 
 function isOrigin(item: string) {
