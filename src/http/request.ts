@@ -24,16 +24,6 @@ declare module 'fastify' {
   }
 }
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /**
-     * Discards the rest of the body. Node calls it for a body that nobody has read when its answer is
-     * sent. Node's types and documents do not have it, and requests of Fastify's `inject` lack it.
-     */
-    _dump?(): void
-  }
-}
-
 declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {

@@ -24,6 +24,7 @@ export const UNCOUNTED_BYTES = 16 * 1024
  */
 const FREE_PIECES = 1000
 const MIN_PIECE = 64
+const maxPieces = (bytes: number) => FREE_PIECES + bytes / MIN_PIECE
 
 /** The largest body that may have any number of JSON values, in bytes. */
 const UNCHECKED_BYTES = 1024 * 1024
@@ -77,8 +78,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
       for await (const piece of payload.iterator({ destroyOnReturn: false })) {
         const end = size + piece.length
         pieces += 1
-        const hasTooMany = pieces > FREE_PIECES + end / MIN_PIECE
-        if (end > bodyLimit || hasTooMany) throw new Failure('tooLarge')
+        if (end > bodyLimit || pieces > maxPieces(end)) throw new Failure('tooLarge')
         setBodyBytes(request, Math.max(0, end - UNCOUNTED_BYTES))
         // Double the buffer when it is full.
         if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
@@ -136,12 +136,21 @@ function parseBody(body: Buffer) {
  * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
  * is read and discarded. Many clients read the answer only after they have sent everything. If the
  * connection were closed before that, such a client would see a reset connection instead of the
- * answer. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
+ * answer. If the rest comes in too many pieces, the answer is sent at once, and the connection is
+ * closed. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
-  // Node then drops further pieces at once. With `resume` alone, each would pass through the stream.
-  body._dump?.()
-  body.resume()
-  finished(body, () => done())
+  const enough = new AbortController()
+  let bytes = 0
+  let pieces = 0
+  body.on('data', (piece: Buffer) => {
+    bytes += piece.length
+    pieces += 1
+    if (pieces <= maxPieces(bytes)) return
+    enough.abort()
+    body.destroy()
+  })
+  // Calls back when the body has ended, or when `enough` is aborted.
+  finished(body.resume(), { signal: enough.signal }, () => done())
 }
