@@ -94,9 +94,6 @@ export async function buildApp(config: Config, logStream: LogStream) {
       refuseConnection(app, connection, code)
     },
   })
-  // Node would drop the headers after the 1,000th, and with them the client's address if a proxy
-  // appends it. Their size is limited to 16 KiB.
-  app.server.maxHeadersCount = 0
 
   const pool = openPool(config, app.log)
   const passwords = startPasswords()

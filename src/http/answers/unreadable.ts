@@ -8,6 +8,9 @@ import { API_HEADERS } from './headers.js'
 /** The URL that a request gets if its path cannot be decoded. No client can send an empty one. */
 export const UNREADABLE_PATH = ''
 
+/** How many headers a request may have. Even an empty header takes memory. */
+const MAX_HEADERS = 200
+
 /** The status for an error code of Node's HTTP server. For all other codes it is 400. */
 const STATUS_BY_REASON: Record<string, number> = {
   HPE_HEADER_OVERFLOW: 431,
@@ -69,15 +72,18 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
 /**
  * Refuses what Node or Fastify would answer with a body of another shape:
  *
- * - with the Failure `unreadable` a path that cannot be decoded, HTTP/1.1 without `Host`, a request
- *   whose client has reset the connection, so that its address is unknown, and a request whose
- *   connection has been ended before its handler begins
+ * - with the Failure `unreadable` a path that cannot be decoded, HTTP/1.1 without `Host`, more than
+ *   MAX_HEADERS headers, a request whose client has reset the connection, so that its address is
+ *   unknown, and a request whose connection has been ended before its handler begins
  * - with the Failure `notFound` an unknown path, before the body is read
  * - with refuseConnection the method CONNECT
  *
  * An unknown `Expect` header is ignored.
  */
 export function refuseOddRequests(app: FastifyInstance) {
+  // Node 24 refuses a request with more headers itself (431). Node 20 drops most of them, and with them
+  // the client's address if a proxy appends it. So the hook below refuses such a request.
+  app.server.maxHeadersCount = MAX_HEADERS
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
@@ -90,7 +96,11 @@ export function refuseOddRequests(app: FastifyInstance) {
   app.addHook('onRequest', ({ raw, is404, ip }, _reply, done) => {
     // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
-    if (lacksHost || raw.url === UNREADABLE_PATH || !ip) throw new Failure('unreadable')
+    // The names and the values are separate entries.
+    const hasTooMany = raw.rawHeaders.length > 2 * MAX_HEADERS
+    if (lacksHost || hasTooMany || raw.url === UNREADABLE_PATH || !ip) {
+      throw new Failure('unreadable')
+    }
     if (is404) throw new Failure('notFound')
     done()
   })
