@@ -12,7 +12,6 @@ import type { Config } from './config.js'
 import { openPrimary } from './database/connection.js'
 import { migrate } from './database/migrations.js'
 import { openPool } from './database/pool.js'
-import type { Sql } from './database/sql.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
 import { refuseConnection, refuseOddRequests, UNREADABLE_PATH } from './http/answers/unreadable.js'
@@ -144,11 +143,11 @@ export async function buildApp(config: Config, logStream: LogStream) {
   async function start() {
     const primary = await openPrimary(config)
     const applied = await migrate(primary)
+    await primary.end()
     if (applied) app.log.info({ applied }, 'database is up to date')
     else app.log.warn('the schema is newer than this release: nothing is changed')
 
-    await ensureAdministrador(primary as Sql, passwords, config, app.log)
-    await primary.end()
+    await ensureAdministrador(pool, passwords, config, app.log)
     return app.listen({ host: config.HOST, port: config.PORT })
   }
 

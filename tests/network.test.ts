@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { describe, it, type TestContext } from 'vitest'
-import { buildApp } from '../src/app.js'
 import { loadConfig } from '../src/config.js'
 import { openPrimary } from '../src/database/connection.js'
 import { openPool } from '../src/database/pool.js'
-import { ADMIN_ENV, cloneDatabase } from './app.js'
+import { cloneDatabase } from './app.js'
 import { startDatabaseProxy } from './database-proxy.js'
 import { handleEvents } from './events.js'
 import { openConnections } from './hold.js'
@@ -176,24 +175,6 @@ it.concurrent('goes on to the next host, for the migrations and the pool, if the
   const attempts = broken.connections()
   await handleEvents()
   expect(broken.connections()).toBe(attempts)
-})
-
-it.concurrent('starts the service with ADMIN_*, although the two hosts before the primary are silent', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const database = new URL(await cloneDatabase())
-  const silent = [await startDatabaseProxy(database), await startDatabaseProxy(database)]
-  for (const { hold } of silent) hold()
-  const hosts = [...silent.map(({ url }) => url.host), database.host].join()
-  const DATABASE_URL = database.href.replace(database.host, hosts)
-  const env = { ...SECRETS, ...ADMIN_ENV, DATABASE_URL, HOST: '127.0.0.1', PORT: '0' }
-  const { app, start } = await buildApp(loadConfig(env), { write: () => {} })
-  onTestFinished(async () => {
-    await app.close()
-    for (const { stop } of silent) await stop()
-  })
-  await expect(start()).resolves.toMatch('http://127.0.0.1:')
 })
 
 it('rejects a self-signed certificate with sslmode=verify-full', async ({

@@ -126,9 +126,8 @@ export function openDriver(
 }
 
 /**
- * Opens one connection to the first host that can be used. The start of the service uses it, because a
- * migration may take long. The caller must end it. If no host can be used, throws an error with the
- * reason for each host.
+ * Opens one connection to the first host that can be used, for migrations, which may take long.
+ * The caller must end it. If no host can be used, throws an error with the reason for each host.
  */
 export async function openPrimary(config: Config) {
   const reasons: string[] = []
