@@ -15,9 +15,18 @@ export async function closeAll() {
   for (let close = open.pop(); close; close = open.pop()) await close()
 }
 
-/** Starts an HTTP server that ends after the tests of the file; returns its URL. */
+/**
+ * Starts an HTTP server that ends after the tests of the file; returns its URL. If the listener
+ * fails, for example because the client has gone, the server closes the connection.
+ */
 export async function serve(listener: RequestListener) {
-  const { url, close } = await listen(listener)
+  const { url, close } = await listen(async (request, response) => {
+    try {
+      await listener(request, response)
+    } catch {
+      request.destroy()
+    }
+  })
   closeAtEnd(close)
   return url
 }

@@ -20,6 +20,7 @@ beforeAll(async () => {
 async function open(path: string) {
   const client = connect(Number(new URL(service.address).port), '127.0.0.1')
   await once(client, 'connect')
+  client.on('error', () => {})
   client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(REQUESTS))
   await once(client, 'readable')
   return client
