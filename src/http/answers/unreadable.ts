@@ -26,8 +26,8 @@ const LINGER = 1000
 /**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
- * section 7). Logs one line with the `reason`, an error code of Node, and closes the connection.
- * Used in Fastify's option `clientErrorHandler`.
+ * section 7). Logs one line with the `reason` and closes the connection. The `reason` is an error code
+ * of Node, from Fastify's option `clientErrorHandler`, or the method CONNECT.
  */
 export function refuseConnection(app: FastifyInstance, connection: Socket, reason = '') {
   // The client has disconnected, or the connection is already being closed.
@@ -63,27 +63,29 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. Without
-  // this call, Node would not notice when the client closes it.
+  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. If
+  // bytes were left unread, `destroy` would reset the connection.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
 
 /**
- * Refuses what Node or Fastify would answer with a body of another shape:
+ * Refuses requests that must not be handled, and those that Node or Fastify would answer with a body
+ * of another shape. The Failure is `unreadable` for
  *
- * - with the Failure `unreadable` a path that cannot be decoded, HTTP/1.1 without `Host`, more than
- *   MAX_HEADERS headers, a request whose client has reset the connection, so that its address is
- *   unknown, and a request whose connection has been ended before its handler begins
- * - with the Failure `notFound` an unknown path, before the body is read
- * - with refuseConnection the method CONNECT
+ * - a path that cannot be decoded
+ * - HTTP/1.1 without `Host`
+ * - more than MAX_HEADERS headers
+ * - a client that has reset the connection, so that its address is unknown
+ * - a connection that has been ended before the handler begins
  *
- * An unknown `Expect` header is ignored.
+ * The Failure is `notFound` for an unknown path, before the body is read. The method CONNECT is refused
+ * with refuseConnection. An unknown `Expect` header is ignored.
  */
 export function refuseOddRequests(app: FastifyInstance) {
-  // Node 24 refuses a request with more headers itself (431). Node 20 drops most of them, and with them
-  // the client's address if a proxy appends it. So the hook below refuses such a request.
-  app.server.maxHeadersCount = MAX_HEADERS
+  // Node drops further headers, perhaps the client's address that a proxy has added, or refuses the
+  // request itself (431, since 24.18.1). With one header more than MAX_HEADERS, the hook below refuses it.
+  app.server.maxHeadersCount = MAX_HEADERS + 1
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
@@ -94,10 +96,10 @@ export function refuseOddRequests(app: FastifyInstance) {
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
   app.addHook('onRequest', ({ raw, is404, ip }, _reply, done) => {
-    // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
     // The names and the values are separate entries.
     const hasTooMany = raw.rawHeaders.length > 2 * MAX_HEADERS
+    // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
     if (lacksHost || hasTooMany || raw.url === UNREADABLE_PATH || !ip) {
       throw new Failure('unreadable')
     }
