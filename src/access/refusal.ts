@@ -20,7 +20,7 @@ interface Refusal {
 /** A Failure that is logged with the level `audit`, because it is known who was refused. */
 export class RefusedFailure extends Failure {
   constructor(
-    override readonly refusal: Refusal,
+    readonly refusal: Refusal,
     ...failure: FailureArguments
   ) {
     super(...failure)
@@ -34,8 +34,8 @@ export const forbidden = (needs: Needs = ADMINISTRADOR) =>
   new RefusedFailure({ needs }, 'forbidden')
 
 /**
- * Adds a hook that adds to each RefusedFailure the details for the log, and sends what the caller
- * lacks in the header `x-needs`.
+ * Adds a hook that passes the details of each RefusedFailure on to the log, and sends what the
+ * caller lacks in the header `x-needs`.
  */
 export function reportRefusals(app: FastifyInstance) {
   app.addHook('onError', (request, reply, error, done) => {
@@ -46,7 +46,7 @@ export function reportRefusals(app: FastifyInstance) {
     const { needs, who = { id, nombre, idPerfil, perfil } } = error.refusal
     if (needs) reply.header('x-needs', describeNeeds(needs))
     const route = request.routeOptions.url
-    Object.assign(error.refusal, { who, route, target: targetOf(request) })
+    request.refusal = { ...error.refusal, who, route, target: targetOf(request) }
     done()
   })
 }

@@ -6,8 +6,8 @@ export interface Line {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The responses whose requests were not passed on yet. Before them stands the response whose request
-   * was passed on last, until Node has gone through the other connections.
+   * The first one is the response whose request was passed on last. It stays until Node has gone through
+   * the other connections. The requests of the others wait behind it.
    */
   waiting: ServerResponse[]
 }
@@ -19,6 +19,8 @@ declare module 'fastify' {
     userId?: number
     /** The Failure of the request, if it has failed. */
     failure?: Failure
+    /** What the log says of a refusal, if it is known who was refused. access/refusal.ts sets it. */
+    refusal?: object
     /** How many bytes of the request's body count towards the memory for bodies (limits/bodies.ts). */
     bodyBytes?: number
   }

@@ -65,9 +65,6 @@ type FailureCode = keyof typeof USUAL_ANSWERS
  * route declares both in `config.failures`.
  */
 export class Failure extends Error {
-  /** The fields for the request's line in the log, if it is known who was refused. */
-  readonly refusal?: object
-
   constructor(
     readonly code: FailureCode,
     text?: string,

@@ -66,7 +66,7 @@ declare module 'fastify' {
  * Logs one line for each request when its answer is ready. The line has `aborted` if the client has
  * disconnected before. Successful requests for health and metrics are not logged. The `reqId` of a
  * line is the id in the header `x-request-id` of the answer. A refused request has the level
- * `audit` and the fields of the Failure's `refusal`.
+ * `audit` and the fields of `request.refusal`.
  *
  * The hook is `onSend`, because Fastify does not run `onResponse` if the client disconnects.
  */
@@ -76,8 +76,7 @@ export function logRequests(app: FastifyInstance) {
     done()
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const { method, url, ip, failure, socket } = request
-    const refusal = failure?.refusal
+    const { method, url, ip, failure, refusal, socket } = request
     // The query string is left out, because clients may put anything into it, even tokens.
     const [path = ''] = url.split('?', 1)
     const isProbe = /^\/(health\/|metrics$)/.test(path)
