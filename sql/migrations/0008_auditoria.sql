@@ -338,6 +338,21 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
+-- A rename of a module gives each profile with a record for the module a new version. The profiles are
+-- locked by ascending id, so that two writes do not deadlock.
+create or replace function modulo_renamed() returns trigger
+language plpgsql
+as $$
+declare
+  v_perfiles integer[] := array(select "idPerfil" from permisos_perfil where "idModulo" = new.id);
+begin
+  perform from perfil where id = any(v_perfiles) order by id for no key update;
+  update perfil set "versionPermisos" = gen_random_uuid() where id = any(v_perfiles);
+  return null;
+end
+$$;
+drop function touch_perfiles(integer[], integer[]);
+
 -- Only the owner may execute the trigger functions, which run with the owner's rights, and those
 -- functions that they call and that declare variables. Otherwise another user of the database could
 -- make them call functions of that user with these rights. There are two ways: a temporary table that
