@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { compile } from '@fastify/proxy-addr'
 import { fitsBcrypt, isAtMost, isEmail, isVisible } from './texts.js'
 
@@ -154,9 +155,10 @@ function isOrigin(item: string) {
 }
 
 function isProxyRange(item: string) {
+  const [address = ''] = item.split('/')
   // The library also accepts the short, octal and hexadecimal forms of IPv4 addresses.
-  const isComplete = /^[a-z]+$|:|^[1-9]\d*(\.(0|[1-9]\d*)){3}/.test(item)
-  return isComplete && Boolean(compile(item))
+  const isComplete = /^[a-z]+$/.test(address) || isIP(address)
+  return Boolean(isComplete && compile(item))
 }
 
 /** Returns the Cloudinary account that the text contains, as options of Cloudinary's SDK. */

@@ -1,13 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Accion } from '../access/caller.js'
 import { Named, SuccessField } from '../http/answers/envelopes.js'
-import {
-  type Constraint,
-  mustBeBoolean,
-  mustBeList,
-  mustBeText,
-  required,
-} from '../http/input/constraints.js'
+import { type Constraint, mustBeBoolean, mustBeList, required } from '../http/input/constraints.js'
 import { field, Id, Omissible, readObject } from '../http/input/fields.js'
 
 const OBLIGATORIO = { missing: 'Perfil y Módulo son obligatorios' }
@@ -141,7 +135,8 @@ export const Matriz = Named('Matriz', 'Todos los permisos de un perfil', {
 
 export const MatrizHeaders = Type.Object({
   'if-match': Type.Optional(
-    field<string>([required, mustBeText], {
+    field<string>([], {
+      type: 'string',
       description: 'El ETag de los permisos que se sustituyen',
     }),
   ),
