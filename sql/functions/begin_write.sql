@@ -50,7 +50,7 @@ declare
   v_nombre text;
   v_propio integer;
   -- The profile that gets the exclusive lock. If it is null, no profile gets it.
-  v_escrito integer := coalesce(p_perfiles[1], p_perfiles[2]);
+  v_exclusivo integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
   perform share_usuario(v_id);
@@ -65,14 +65,14 @@ begin
   end if;
 
   -- If the written profile is the caller's own, the exclusive lock comes first. In the other order two
-  -- such writes would each hold the shared lock and wait for the other to release it. If `v_escrito` is
+  -- such writes would each hold the shared lock and wait for the other to release it. If `v_exclusivo` is
   -- null, neither condition is true.
-  if v_escrito <= v_propio then
-    perform pg_advisory_xact_lock(73057, v_escrito);
+  if v_exclusivo <= v_propio then
+    perform pg_advisory_xact_lock(73057, v_exclusivo);
   end if;
   perform pg_advisory_xact_lock_shared(73057, v_propio);
-  if v_escrito > v_propio then
-    perform pg_advisory_xact_lock(73057, v_escrito);
+  if v_exclusivo > v_propio then
+    perform pg_advisory_xact_lock(73057, v_exclusivo);
   end if;
 
   -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's profile,

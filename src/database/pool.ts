@@ -79,7 +79,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   /** When a statement was last answered, in milliseconds since the process has started. */
   let answeredAt = -Infinity
   /** The host that serves the pool, for the log. Undefined while the database is lost. */
-  let serving = hosts[0]
+  let servingHost = hosts[0]
   let isEnded = false
 
   function open() {
@@ -124,10 +124,10 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       await sleep(RETRY_PAUSE)
     }
     if (isEnded) throw new StatementNotSent(new Error('the pool has ended'))
-    // No attempt to open a connection has failed, so all connections are in use.
+    // No failure counts against the host, so all connections are in use.
     if (!lastFailure) throw new Failure('busy')
-    if (serving) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
-    serving = undefined
+    if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
+    servingHost = undefined
     throw new StatementNotSent(lastFailure)
   }
 
@@ -167,8 +167,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   function onAnswer(used: typeof driver) {
-    if (serving !== used.host) log.info(used.host, 'the database serves again')
-    serving = used.host
+    if (servingHost !== used.host) log.info(used.host, 'the database serves again')
+    servingHost = used.host
     lastFailure = undefined
     answeredAt = performance.now()
   }

@@ -82,7 +82,6 @@ export const mustBeOneOf = (choices: readonly unknown[]): Constraint => ({
   isSatisfied: (value) => choices.includes(value),
 })
 
-// The next four constraints are the checks of texts.ts.
 export const mustBeStorable: Constraint = {
   key: 'characters',
   message: 'El campo %s contiene caracteres no permitidos',

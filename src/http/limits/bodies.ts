@@ -26,7 +26,7 @@ const FREE_PIECES = 1000
 const MIN_PIECE = 64
 const maxPieces = (bytes: number) => FREE_PIECES + bytes / MIN_PIECE
 
-/** The largest body that may have any number of JSON values, in bytes. */
+/** Up to this many bytes, a body may have any number of JSON values. */
 const UNCHECKED_BYTES = 1024 * 1024
 /**
  * A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not
@@ -43,7 +43,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
  * as `null`. An answer is sent only after the whole body has arrived, except a refusal of unreadable
- * bytes (answers/unreadable.ts). Four Failures may be thrown:
+ * bytes (answers/unreadable.ts) or of a body in too many pieces. Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, when it comes in too
  *   many small pieces, or when it is larger than UNCHECKED_BYTES and may have more than 1,000 values
@@ -136,21 +136,22 @@ function parseBody(body: Buffer) {
  * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
  * is read and discarded. Many clients read the answer only after they have sent everything. If the
  * connection were closed before that, such a client would see a reset connection instead of the
- * answer. If the rest comes in too many pieces, the answer is sent at once, and the connection is
- * closed. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
+ * answer. If the rest comes in too many pieces, which are counted anew, the answer is sent and the
+ * connection is closed at once, so the client may miss the answer. A client that sends for longer
+ * than `requestTimeout` gets a 408 from refuseConnection.
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
-  const enough = new AbortController()
+  const tooManyPieces = new AbortController()
   let bytes = 0
   let pieces = 0
   body.on('data', (piece: Buffer) => {
     bytes += piece.length
     pieces += 1
     if (pieces <= maxPieces(bytes)) return
-    enough.abort()
+    tooManyPieces.abort()
     body.destroy()
   })
-  // Calls back when the body has ended, or when `enough` is aborted.
-  finished(body.resume(), { signal: enough.signal }, () => done())
+  // Calls back when the body has ended, the client has disconnected, or `tooManyPieces` is aborted.
+  finished(body.resume(), { signal: tooManyPieces.signal }, () => done())
 }
