@@ -7,6 +7,7 @@ import {
   endpoint,
   FLAGS,
   type Flag,
+  flags,
   type Method,
   SYSTEM_MODULES,
 } from './endpoints.js'
@@ -63,10 +64,10 @@ async function moduloId(name: string) {
 }
 
 /** Adds a permission record and returns its id. */
-async function grant(idPerfil: number, idModulo: number, ...flags: Flag[]) {
-  const row = Object.fromEntries(FLAGS.map((flag) => [flag, flags.includes(flag)]))
+async function grant(idPerfil: number, idModulo: number, ...granted: Flag[]) {
+  const row = { idPerfil, idModulo, ...flags(...granted) }
   const [created] = await sql<{ id: number }[]>`
-    insert into permisos_perfil ${sql({ idPerfil, idModulo, ...row })} returning id`
+    insert into permisos_perfil ${sql(row)} returning id`
   return created?.id as number
 }
 

@@ -40,7 +40,7 @@ export const API_HEADERS = {
 }
 
 /** A line of the log. */
-export type LogLine = Record<string, any>
+type LogLine = Record<string, any>
 
 /** The URL of the pooler through which the service connects; undefined to connect directly. */
 const POOLER_URL = process.env.TEST_POOLER_URL

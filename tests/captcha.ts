@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { serve } from './cleanup.js'
+import { serve } from './serve.js'
 
 /**
  * Starts a captcha service that accepts every token at once, or keeps its responses in `waiting`

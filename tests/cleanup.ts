@@ -1,6 +1,3 @@
-import type { RequestListener } from 'node:http'
-import { listen } from '../src/dev/local.js'
-
 const open: (() => unknown)[] = []
 
 /**
@@ -13,20 +10,4 @@ export function closeAtEnd(close: () => unknown) {
 
 export async function closeAll() {
   for (let close = open.pop(); close; close = open.pop()) await close()
-}
-
-/**
- * Starts an HTTP server that ends after the tests of the file; returns its URL. If the listener
- * fails, for example because the client has gone, the server closes the connection.
- */
-export async function serve(listener: RequestListener) {
-  const { url, close } = await listen(async (request, response) => {
-    try {
-      await listener(request, response)
-    } catch {
-      request.destroy()
-    }
-  })
-  closeAtEnd(close)
-  return url
 }

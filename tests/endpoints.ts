@@ -19,6 +19,13 @@ export const ALL = {
 export type Flag = keyof typeof ALL
 export const FLAGS = Object.keys(ALL) as Flag[]
 
+/** Returns all five flags, of which the given ones are true. */
+export const flags = (...granted: Flag[]) =>
+  Object.fromEntries(FLAGS.map((flag) => [flag, granted.includes(flag)]))
+
+/** Returns all five flags, of which those are true whose bit in `bits` is set. */
+export const flagsOf = (bits: number) => flags(...FLAGS.filter((_, bit) => bits & (1 << bit)))
+
 /** The system modules. The permissions for them decide who may use which endpoint. */
 export const SYSTEM_MODULES = ['USUARIO', 'PERFIL', 'MODULO', 'PERMISOS'] as const
 type SystemModule = (typeof SYSTEM_MODULES)[number]

@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { INTERNAL, NOT_UPDATED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { PNG, startImages, testApp } from './app.js'
-import { serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
+import { says, serve } from './serve.js'
 
 // The SDK would read this variable and then fail, and the service does not.
 process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
@@ -114,11 +114,6 @@ describe('an image host', () => {
   /** The requests that the host has received. */
   let asked: { url: string; body: string }[] = []
   let service: Service
-  const says =
-    (status: number, body: string): RequestListener =>
-    (_, response) => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
-    }
   const refuses = (message: string) => says(400, JSON.stringify({ error: { message } }))
   const hangUp: RequestListener = (request) => request.socket.destroy()
   const urls = () => asked.map(({ url }) => url.split('/').at(-1))

@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statusCodeAnswer, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
-import { serve } from './cleanup.js'
 import { usuario } from './endpoints.js'
+import { says, serve } from './serve.js'
 
 const UNAVAILABLE = statusCodeAnswer(
   503,
@@ -95,11 +95,6 @@ it('ends every session of the user at a logout, and clears the cookie', async ()
 })
 
 describe('the captcha service', () => {
-  const says =
-    (status: number, body: string): RequestListener =>
-    (_, response) => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
-    }
   const YES = '{"success":true}'
 
   /** What the captcha service does, by the captcha token that it gets. */

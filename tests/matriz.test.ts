@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { type Answer, MATRIX_REPLACED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { FLAGS } from './endpoints.js'
+import { flagsOf } from './endpoints.js'
 
 const WRITERS = 16
 const READERS = 4
@@ -29,9 +29,6 @@ async function insertPerfil(nombre: string): Promise<number> {
   return perfil?.id
 }
 
-const flags = (bits: number) =>
-  Object.fromEntries(FLAGS.map((name, bit) => [name, Boolean(bits & (1 << bit))]))
-
 /** How many matrices there are. Matrix `n`, from 1 on, has the flags that the bits of `n` stand for. */
 const MATRICES = 31
 
@@ -43,14 +40,14 @@ const mapa = (n: number) =>
   Object.fromEntries(
     modulosOf(n).map(({ strNombreModulo: nombreModulo }) => [
       nombreModulo,
-      { nombreModulo, ...flags(n) },
+      { nombreModulo, ...flagsOf(n) },
     ]),
   )
 
 /** Saves one of the matrices. */
 function save(idPerfil: number, turn: number) {
   const n = 1 + (turn % MATRICES)
-  const permisos = modulosOf(n).map(({ id }) => ({ idModulo: id, ...flags(n) }))
+  const permisos = modulosOf(n).map(({ id }) => ({ idModulo: id, ...flagsOf(n) }))
   return call('POST', '/api/permisos/guardar-matriz', { idPerfil, permisos })
 }
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { DELETED, MATRIX_REPLACED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
-import { FLAGS } from './endpoints.js'
+import { FLAGS, flagsOf } from './endpoints.js'
 
 const { call, sql, readLog } = await testApp()
 await sql`insert into perfil ("strNombrePerfil") values ('Ventas'), ('Compras')`
@@ -17,8 +17,6 @@ const get = async (path: string) => {
 const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
 const insert = (...keys: [idPerfil: number, idModulo: number][]) =>
   sql`insert into permisos_perfil ${sql(keys.map(([idPerfil, idModulo]) => ({ idPerfil, idModulo })))}`
-const flags = (granted: number) =>
-  Object.fromEntries(FLAGS.map((flag, bit) => [flag, (granted & (1 << bit)) !== 0]))
 
 describe('GET /api/permisos', () => {
   it('answers totalPages 1 when there is no record', async () => {
@@ -45,10 +43,10 @@ describe('GET /api/permisos', () => {
 
 it('stores each of the five flags under its own name', async () => {
   for (const bit of FLAGS.keys()) {
-    const record = { idPerfil: 2, idModulo: bit + 1, ...flags(1 << bit) }
+    const record = { idPerfil: 2, idModulo: bit + 1, ...flagsOf(1 << bit) }
     const { body } = await call('POST', '/api/permisos', record)
     expect(body).toEqual({ success: true, data: { id: bit + 1, ...record } })
-    const opposite = { ...record, ...flags(~(1 << bit)) }
+    const opposite = { ...record, ...flagsOf(~(1 << bit)) }
     const updated = await call('PUT', `/api/permisos/${bit + 1}`, opposite)
     expect(updated.body).toEqual({ success: true, data: { id: bit + 1, ...opposite } })
   }
@@ -72,16 +70,17 @@ describe('POST /api/permisos/guardar-matriz', () => {
   beforeEach(() => insert([2, 1], [2, 2], [3, 1]))
 
   it('replaces the records of one profile and of no other', async () => {
-    const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flags(1 << bit) }))
+    const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flagsOf(1 << bit) }))
     expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
     expect(await matrix(2)).toEqual(permisos)
-    expect(await matrix(3)).toEqual([{ idModulo: 1, ...flags(0) }])
+    expect(await matrix(3)).toEqual([{ idModulo: 1, ...flagsOf(0) }])
   })
 
   it('stores flags that are falsy or omitted as false', async () => {
     const falsy = { bitAgregar: null, bitEditar: 0, bitConsulta: '', bitEliminar: false }
-    await save({ idPerfil: 2, permisos: [{ idModulo: '4', bitDetalle: true, ...falsy }] })
-    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(16) }])
+    const permisos = [{ idModulo: '4', bitDetalle: true, ...falsy }]
+    expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
+    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flagsOf(16) }])
   })
 
   it('ignores unknown keys of an entry, even those that PostgreSQL could not store', async () => {
@@ -89,7 +88,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
     expect(await save({ idPerfil: 2, permisos: [{ idModulo: 4, ...unknown }] })).toEqual(
       MATRIX_REPLACED,
     )
-    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flags(0) }])
+    expect(await matrix(2)).toEqual([{ idModulo: 4, ...flagsOf(0) }])
   })
 
   it('uses up no ids for a matrix with unknown modules, and logs no unexpected failure', async () => {

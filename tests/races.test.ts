@@ -10,7 +10,7 @@ import {
   withoutHeaders,
 } from './answers.js'
 import { ADMIN, testApp } from './app.js'
-import { FLAGS, type Flag, type Method } from './endpoints.js'
+import { FLAGS, type Flag, flags, type Method } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
 // A write first checks whether the caller may change a row, and then changes it. The first group of
@@ -58,10 +58,10 @@ const insertPerfil = (nombre: string) =>
 const insertModulo = (nombre: string) =>
   idOf(sql`insert into modulo ("strNombreModulo") values (${nombre}) returning id`)
 
-const record = (idPerfil: number, idModulo: number, flags: Flag[]) => ({
+const record = (idPerfil: number, idModulo: number, granted: Flag[]) => ({
   idPerfil,
   idModulo,
-  ...Object.fromEntries(FLAGS.map((flag) => [flag, flags.includes(flag)])),
+  ...flags(...granted),
 })
 
 /** Inserts a user with the administrator's password and returns the id. */

@@ -19,13 +19,20 @@ export const SECRETS = {
 
 const children: ChildProcess[] = []
 
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess) =>
+  exitCode !== null || signalCode !== null
+
+/** Ends a process that still runs. */
+export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM') {
+  if (hasEnded(child)) return
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  await exited
+}
+
 /** Kills the launched processes that still run; for `afterEach` or `afterAll`. */
 export async function killAll() {
-  for (const child of children.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
+  for (const child of children.splice(0)) await stop(child, 'SIGKILL')
 }
 
 /**

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../src/dev/postgres.js'
+import { stop } from '../service.js'
 import type { Job, Load } from './load.js'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -88,13 +89,6 @@ function stopAtExit(child: ChildProcess) {
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
-}
-
-async function stop(child: ChildProcess) {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
 }
 
 const answers = (url: string) =>

@@ -1,6 +1,6 @@
 import { DELETED, MATRIX_REPLACED, statusCodeAnswer } from '../answers.js'
-import { endpoint } from '../endpoints.js'
-import { flags, MODULOS, PERFILES, PERMISOS } from './rows.js'
+import { endpoint, flags } from '../endpoints.js'
+import { MODULOS, PERFILES, PERMISOS } from './rows.js'
 import {
   BAD_FLAGS,
   BAD_PERFIL_ID,
@@ -176,14 +176,6 @@ export const PERMISOS_ENDPOINTS = {
     answer: MATRIX_REPLACED.body,
     same: {
       'accepts idPerfil as text': [{ idPerfil: '2' }],
-      'accepts idModulo as text, falsy flags and unknown fields in an entry': [
-        { permisos: [{ idModulo: '1', sobra: 1, ...FALSE_FLAGS }] },
-      ],
-      'accepts a missing or empty list': [
-        { permisos: undefined },
-        { permisos: null },
-        { permisos: [] },
-      ],
       'accepts an empty list for an unknown profile': [
         { idPerfil: 999, permisos: [] },
         { idPerfil: 1e300, permisos: undefined },

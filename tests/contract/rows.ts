@@ -1,8 +1,5 @@
 import { ADMIN } from '../app.js'
-import { FLAGS, type Flag } from '../endpoints.js'
-
-export const flags = (...granted: Flag[]) =>
-  Object.fromEntries(FLAGS.map((flag) => [flag, granted.includes(flag)]))
+import { flags } from '../endpoints.js'
 
 // The rows that every test of the contract starts from.
 

@@ -251,7 +251,6 @@ export const USUARIO_ENDPOINTS = {
       ],
       'takes an empty image as omitted': [{ imagenBase64: '' }],
       'ignores imagenUrl': [{ imagenUrl: 'https://ejemplo.com/a.png' }],
-      'accepts a password of 72 bytes': [{ strPwd: 'ñ'.repeat(36) }],
     },
     rules: [
       ...USUARIO_RULES,

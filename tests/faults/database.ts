@@ -4,15 +4,10 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { afterAll } from 'vitest'
 import { startPostgres } from '../../src/dev/postgres.js'
+import { closeAtEnd } from '../cleanup.js'
 
 export type Database = Awaited<ReturnType<typeof startDatabase>>
-
-const closing: (() => Promise<unknown>)[] = []
-afterAll(async () => {
-  for (const close of closing.reverse()) await close()
-})
 
 /** Returns a path for a server's folder that does not exist yet. */
 export const newFolder = () => join(tmpdir(), `llavero-faults-${randomBytes(6).toString('hex')}`)
@@ -28,7 +23,7 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
   const thaw = () => {
     for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT')
   }
-  closing.push(async () => {
+  closeAtEnd(async () => {
     thaw()
     await server.stop()
     await rm(server.folder, { recursive: true })
@@ -39,7 +34,6 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
     port,
     url,
     folder: server.folder,
-    dataDir: server.dataDir,
     /** Kills all processes at once, as a power failure would; resolves when they have ended. */
     async kill() {
       const pids = freezeAll(server.pid)
@@ -89,6 +83,6 @@ const isRunning = (pid: number) => !['Z', undefined].includes(statOf(pid)?.state
 /** Opens a connection for the test itself; it is closed after the tests of the file. */
 export function connectTo(url: string) {
   const sql = postgres(url, { max: 1, onnotice: () => {}, idle_timeout: 0 })
-  closing.push(() => sql.end({ timeout: 1 }))
+  closeAtEnd(() => sql.end({ timeout: 1 }))
   return sql
 }

@@ -157,6 +157,8 @@ it('lines are written again once the output takes them, first those that have wa
 
 describe('a slow reader gets all lines', () => {
   const LINES = 5000
+  /** With it, all lines together are larger than what the system keeps of unread output. */
+  const PADDING = 'x'.repeat(200)
 
   it.each([
     ['when the process stops', 'await destination.end()', 0],
@@ -169,7 +171,7 @@ describe('a slow reader gets all lines', () => {
         await destination.end()
         process.exit(1)
       })
-      for (let n = 0; n < ${LINES}; n++) destination.write('{"n":' + n + '}\\n')
+      for (let n = 0; n < ${LINES}; n++) destination.write('{"n":' + n + ',"x":"${PADDING}"}\\n')
       ${end}`
     const launched = launch({}, ['--input-type=module', '--eval', program])
     launched.child.stdout.pause()

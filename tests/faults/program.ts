@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hasEnded, stop } from '../service.js'
 
 /** The folders of PATH, and those where Debian has servers that an ordinary PATH lacks. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
@@ -45,18 +46,8 @@ export async function run(
     await stop(child)
     throw new Error(`${file} does not listen:\n${log}`)
   }
+  // With SIGTERM, because the worker processes of a program may outlive a SIGKILL.
   return { readLog: () => log, stop: () => stop(child) }
-}
-
-const hasEnded = ({ exitCode, signalCode }: ChildProcess) =>
-  exitCode !== null || signalCode !== null
-
-/** Ends a program with SIGTERM, because its worker processes may outlive a SIGKILL. */
-async function stop(child: ChildProcess) {
-  if (hasEnded(child)) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
 }
 
 async function listens(port: number) {

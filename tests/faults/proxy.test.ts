@@ -241,6 +241,7 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
         // With a 503, the proxy would say that it has no replica left.
         expect(await text(client)).not.toMatch(/^HTTP\/1.1 503 /)
       }
+      expect(await send('GET', `${url}/api/perfil`, { token })).toMatchObject({ status: 200 })
     },
   )
 
