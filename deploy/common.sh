@@ -196,7 +196,7 @@ replace_replica() {
   fi
   if ! keep_audit_of "$1" 2>"$output"; then
     cat -- "$output" >&2
-    say "The audit of $1 could not be copied to $PWD/$AUDIT, so $1 is not replaced but started again." >&2
+    say "The audit lines of $1 could not be copied to $PWD/$AUDIT, so $1 is not replaced but started again." >&2
     compose start "$1" >/dev/null 2>&1 || say "$1 could not be started: docker compose start $1" >&2
     return 1
   fi
