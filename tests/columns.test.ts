@@ -42,9 +42,9 @@ const WRITES: Record<string, () => Promise<unknown>> = {
     await updatePerfil(pool, perfil, elevado, caller)
   },
   insertModulo: async () => {
-    modulo = (await insertModulo(pool, 'NUEVO', caller)).data.id
+    modulo = (await insertModulo(pool, { strNombreModulo: 'NUEVO' }, caller)).data.id
   },
-  updateModulo: () => updateModulo(pool, modulo, 'OTRO', caller),
+  updateModulo: () => updateModulo(pool, modulo, { strNombreModulo: 'OTRO' }, caller),
   insertPermiso: async () => {
     const nuevo = { idPerfil: perfil, idModulo: modulo }
     permiso = (await insertPermiso(pool, nuevo, caller)).data.id

@@ -2,7 +2,7 @@ import type { Caller } from '../access/caller.js'
 import { type FailureByConstraint, write } from '../access/write.js'
 import { findPage, hasText } from '../database/page.js'
 import { fragment, type Sql } from '../database/sql.js'
-import type { Modulo, ModuloFiltro } from './schemas.js'
+import type { Modulo, ModuloEnviado, ModuloFiltro } from './schemas.js'
 
 const NOMBRE = fragment`"strNombreModulo"`
 const FAILURES: FailureByConstraint = { modulo_nombre_unico: ['conflict'] }
@@ -32,8 +32,8 @@ export async function listTodosLosModulos(sql: Sql) {
 /**
  * Adds a module and returns it as `data`. Throws the Failure `conflict` if the name is taken.
  */
-export async function insertModulo(sql: Sql, nombre: string, caller: Caller) {
-  const call = sql`select insert_modulo(${sentModulo(nombre)}, ${caller}) as answer`
+export async function insertModulo(sql: Sql, modulo: ModuloEnviado, caller: Caller) {
+  const call = sql`select insert_modulo(${sentModulo(modulo)}, ${caller}) as answer`
   return write<{ data: Modulo }>(call, FAILURES)
 }
 
@@ -41,8 +41,8 @@ export async function insertModulo(sql: Sql, nombre: string, caller: Caller) {
  * Renames a module. Returns as `data` the module, or null if the id is unknown. Throws what
  * insertModulo throws.
  */
-export async function updateModulo(sql: Sql, id: number, nombre: string, caller: Caller) {
-  const call = sql`select update_modulo(${id}, ${sentModulo(nombre)}, ${caller}) as answer`
+export async function updateModulo(sql: Sql, id: number, modulo: ModuloEnviado, caller: Caller) {
+  const call = sql`select update_modulo(${id}, ${sentModulo(modulo)}, ${caller}) as answer`
   return write<{ data: Modulo | null }>(call, FAILURES)
 }
 
@@ -63,9 +63,9 @@ export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
  * fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and
  * blank characters such as U+2800 are not recognised.
  */
-const sentModulo = (strNombreModulo: string) => ({
-  strNombreModulo,
-  semejante: strNombreModulo
+const sentModulo = (modulo: ModuloEnviado) => ({
+  ...modulo,
+  semejante: modulo.strNombreModulo
     .normalize('NFKC')
     .replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, '')
     .toUpperCase()

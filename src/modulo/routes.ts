@@ -62,8 +62,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       body: ModuloEnviado,
       response: { 200: SuccessOf(Modulo) },
     },
-    handler: async ({ sql, caller, body }) =>
-      success(await insertModulo(sql, body.strNombreModulo, caller)),
+    handler: async ({ sql, caller, body }) => success(await insertModulo(sql, body, caller)),
   })
 
   app.put('/:id', {
@@ -84,7 +83,7 @@ const moduloRoutes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: SuccessOf(Type.Optional(Modulo)) },
     },
     handler: async ({ sql, caller, params, body }) => {
-      const { data } = await updateModulo(sql, params.id, body.strNombreModulo, caller)
+      const { data } = await updateModulo(sql, params.id, body, caller)
       return success({ data: data ?? undefined })
     },
   })

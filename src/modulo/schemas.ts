@@ -58,6 +58,7 @@ const NombreDeModulo = field(
 export const ModuloEnviado = Named('ModuloEnviado', 'El nombre de un módulo', {
   strNombreModulo: NombreDeModulo,
 })
+export type ModuloEnviado = Static<typeof ModuloEnviado>
 
 export const ModuloParams = Type.Object({
   id: Id('Id del módulo', 'ID de módulo inválido.'),
