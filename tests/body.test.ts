@@ -4,9 +4,10 @@ import { connect } from 'node:net'
 import { json, text } from 'node:stream/consumers'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   DELETED,
+  INTERNAL,
   NOT_UPDATED,
   statusCodeAnswer,
   TOO_LARGE,
@@ -191,6 +192,16 @@ it('the service frees the bytes of a body that has become too large, even if the
   // leave room for garbage of other tests.
   await expect.poll(countBytes).toBeLessThan(before + 20 * MIB)
   for (const client of clients) client.destroy()
+})
+
+it('a failure of the service while it reads a body is answered and logged as its own', async () => {
+  const concat = vi.spyOn(Buffer, 'concat').mockImplementationOnce(() => {
+    throw new RangeError('no memory')
+  })
+  expect(await send('POST', '/api/permisos', '{}')).toEqual(INTERNAL)
+  expect(concat).toHaveBeenCalledOnce()
+  concat.mockRestore()
+  expect(service.readLog()).toContain('no memory')
 })
 
 // This test comes last, because the service may refuse further requests for a second after it: it

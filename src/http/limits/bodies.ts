@@ -86,7 +86,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
         size = end
       }
     } catch (error) {
-      throw error instanceof Failure ? error : new Failure('unreadable')
+      throw payload.destroyed ? new Failure('unreadable') : error
     }
     // Parsing a larger body may take 100 ms, so there is at most one in each turn of the event loop.
     if (size > BODY_LIMIT) {
@@ -137,8 +137,8 @@ function parseBody(body: Buffer) {
  * is read and discarded. Many clients read the answer only after they have sent everything. If the
  * connection were closed before that, such a client would see a reset connection instead of the
  * answer. If the rest comes in too many pieces, which are counted anew, the answer is sent and the
- * connection is closed at once, so the client may miss the answer. A client that sends for longer
- * than `requestTimeout` gets a 408 from refuseConnection.
+ * connection is closed at once. So the client may miss this answer and those to earlier requests on the
+ * connection. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
  */
 function answerAfterBody(body: IncomingMessage, done: () => void) {
   if (body.complete) return done()
