@@ -155,9 +155,8 @@ function isOrigin(item: string) {
 }
 
 function isProxyRange(item: string) {
-  const [address = ''] = item.split('/')
   // The library also accepts the short, octal and hexadecimal forms of IPv4 addresses.
-  const isComplete = /^[a-z]+$/.test(address) || isIP(address)
+  const isComplete = /^[a-z]+$/.test(item) || isIP(item.replace(/\/.*/, ''))
   return Boolean(isComplete && compile(item))
 }
 

@@ -9,6 +9,7 @@ import { fitsBcrypt, MAX_PASSWORD_BYTES } from '../texts.js'
 
 const mustFitBcrypt: Constraint = {
   message: `La contraseña no puede superar los ${MAX_PASSWORD_BYTES} bytes`,
+  schema: { maxLength: MAX_PASSWORD_BYTES },
   isSatisfied: fitsBcrypt,
 }
 

@@ -12,6 +12,7 @@ const credencial = (keywords: SchemaOptions) =>
   field([], {
     decode: (value) => (typeof value === 'string' ? value : ''),
     type: 'string',
+    minLength: 1,
     ...keywords,
   })
 

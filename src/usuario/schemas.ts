@@ -11,6 +11,7 @@ import {
 } from '../http/input/constraints.js'
 import {
   Bool,
+  FilterId,
   field,
   Id,
   Omissible,
@@ -22,7 +23,7 @@ import {
 
 // The OpenAPI document's descriptions of the fields that both requests and answers have.
 const NOMBRE = {
-  description: 'Nombre de usuario, único sin distinguir mayúsculas',
+  description: 'Nombre de usuario, único sin distinguir mayúsculas, sin espacios en los extremos',
   examples: ['ana'],
 }
 const ID_PERFIL = 'Id del perfil del usuario'
@@ -39,7 +40,9 @@ const ACTIVO = 'Si el usuario está activo; uno inactivo no puede iniciar sesió
 // Fields of both requests.
 const Nombre = Text({ further: [mustBeVisible], ...NOMBRE })
 const Correo = Text({ further: [mustBeEmail], ...CORREO })
-const Celular = Omissible(Text({ presence: required, ...CELULAR }))
+const Celular = Omissible(
+  Text({ presence: required, ...CELULAR, description: 'Número de celular. Si falta: null' }),
+)
 
 /** A user with the hash of the password (contract, section 2.1). */
 export const Usuario = Named('Usuario', 'Un usuario con el hash de su contraseña', {
@@ -66,7 +69,7 @@ export type UsuarioVisto = Static<typeof UsuarioVisto>
 export const UsuarioFiltro = Type.Object({
   page: PageNumber,
   search: Search,
-  idPerfil: Type.Optional(Id('Id del perfil')),
+  idPerfil: FilterId('Id del perfil'),
   estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
 export type UsuarioFiltro = Static<typeof UsuarioFiltro>
@@ -91,6 +94,7 @@ const DATA_URI = new RegExp(`^${HEAD}${BASE64}$`)
 
 const mustBeDataImage: Constraint = {
   message: 'El campo %s debe empezar por data:image',
+  schema: { pattern: '^(data:image|$)' },
   isSatisfied: (text: string) => text.startsWith('data:image'),
 }
 

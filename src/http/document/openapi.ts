@@ -120,8 +120,10 @@ const REQUEST_ID = {
 }
 const ETAG = { type: 'string', description: 'La versión de lo leído o guardado' }
 const RETRY_AFTER = {
-  type: 'integer',
-  description: 'Segundos tras los que conviene repetir la petición',
+  'retry-after': {
+    type: 'integer',
+    description: 'Segundos tras los que conviene repetir la petición',
+  },
 }
 
 /** The further headers that the answers with these statuses may have. */
@@ -135,8 +137,8 @@ const HEADERS: Record<number, object> = {
       description: 'Lo que falta: un permiso, como en security, o administrador',
     },
   },
-  429: { 'retry-after': RETRY_AFTER },
-  503: { 'retry-after': RETRY_AFTER },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
 }
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */

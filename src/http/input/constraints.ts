@@ -38,7 +38,7 @@ export const requiredAndNotEmpty = isNoneOf(undefined, null, '')
 /** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {
   ...required,
-  schema: { minLength: 1 },
+  schema: { minLength: 1, pattern: '\\S' },
   isSatisfied: (value) =>
     typeof value === 'string' ? value.trim() !== '' : required.isSatisfied(value),
 }
@@ -70,8 +70,8 @@ export const mustBeId: Constraint = {
 
 /** The value is a whole number of at least 1, or a text that JavaScript converts to one. */
 export const mustBePage: Constraint = {
+  ...mustBeId,
   message: 'El campo %s debe ser un entero mayor o igual a 1',
-  schema: { type: 'integer', minimum: 1 },
   isSatisfied: (value) => wholeNumber(value) >= 1,
 }
 

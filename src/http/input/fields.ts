@@ -113,6 +113,10 @@ export const Id = (description: string, messages?: Messages) =>
     examples: [MAX_ID],
   })
 
+/** Returns the schema of an optional query parameter that is an id. The page does not prefill it. */
+export const FilterId = (description: string) =>
+  Type.Optional({ ...Id(description), examples: undefined })
+
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */
 export const Omissible = <T extends TSchema>(schema: T) =>
   Type.Optional({ ...schema, type: [schema.type, 'null'] })
