@@ -19,6 +19,7 @@ import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
 import { BODY_LIMIT, parseJsonBodies } from './http/limits/bodies.js'
+import { limitChunks } from './http/limits/chunks.js'
 import { limitPipelining } from './http/limits/pipelining.js'
 import { addHealth } from './http/observation/health.js'
 import { type LogStream, logOptions, logRequests } from './http/observation/log.js'
@@ -79,7 +80,7 @@ export async function buildApp(config: Config, logStream: LogStream) {
           // How long a connection may be idle, in milliseconds.
           keepAliveTimeout: 72_000,
         },
-        limitPipelining(handler),
+        limitChunks(limitPipelining(handler)),
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,

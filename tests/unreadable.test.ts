@@ -122,6 +122,11 @@ describe('bytes that are not a valid HTTP request', () => {
     },
   )
 
+  it.each(['*', '*health/live'])('are no path: %s', async (path) => {
+    const answers = await send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
+    expect(answers).toMatchObject([{ status: 404 }])
+  })
+
   it('are not those of HTTP/1.0 without a host', async () => {
     expect(await send('GET /health/live HTTP/1.0\r\n\r\n')).toMatchObject([{ status: 200 }])
   })

@@ -137,12 +137,14 @@ it.each(['strangers send', 'a user sends'])(
       ...session,
     })
     const head = ['POST /api/usuario HTTP/1.1', ...headers.map((header) => header.join(': '))]
+    // The body waits until this request has been answered.
+    const earlier = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'
     const { port } = new URL(service.url)
     const clients = Array.from({ length: 16 }, () => connect(Number(port), '127.0.0.1'))
     // An image may have more bytes than each client sends.
     const chunks = '1\r\n \r\n'.repeat(1_000_000)
     for (const client of clients) {
-      client.on('error', () => {}).write(`${head.join('\r\n')}\r\n\r\n${chunks}`)
+      client.on('error', () => {}).write(`${earlier}${head.join('\r\n')}\r\n\r\n${chunks}`)
     }
     const answers = await during(sleep(2000), () => get('/api/perfil/list'))
 

@@ -63,8 +63,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. If
-  // bytes were left unread, `destroy` would reset the connection.
+  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. Without
+  // this call, Node would not notice when the client closes it.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
@@ -95,7 +95,7 @@ export function refuseOddRequests(app: FastifyInstance) {
     connection.on('error', () => connection.destroy())
     refuseConnection(app, connection as Socket, 'CONNECT')
   })
-  app.addHook('onRequest', ({ raw, is404, ip }, _reply, done) => {
+  app.addHook('onRequest', ({ raw, is404, ip, url }, _reply, done) => {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
     // The names and the values are separate entries.
     const hasTooMany = raw.rawHeaders.length > 2 * MAX_HEADERS
@@ -103,7 +103,8 @@ export function refuseOddRequests(app: FastifyInstance) {
     if (lacksHost || hasTooMany || raw.url === UNREADABLE_PATH || !ip) {
       throw new Failure('unreadable')
     }
-    if (is404) throw new Failure('notFound')
+    // Fastify would take an asterisk at the start of a path for a slash.
+    if (is404 || url[0] === '*') throw new Failure('notFound')
     done()
   })
   app.addHook('preHandler', ({ socket }, _reply, done) => {

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -18,14 +17,6 @@ const BODY_MEMORY = 64 * 1024 * 1024
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 
-/**
- * A body may come in this many pieces, and in one more for each MIN_PIECE bytes that have arrived. Each
- * piece takes time of its own, and a client may send a chunk for each byte.
- */
-const FREE_PIECES = 1000
-const MIN_PIECE = 64
-const maxPieces = (bytes: number) => FREE_PIECES + bytes / MIN_PIECE
-
 /** Up to this many bytes, a body may have any number of JSON values. */
 const UNCHECKED_BYTES = 1024 * 1024
 /**
@@ -43,10 +34,10 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
  * as `null`. An answer is sent only after the whole body has arrived, except a refusal of unreadable
- * bytes (answers/unreadable.ts) or of a body in too many pieces. Four Failures may be thrown:
+ * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
- * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, when it comes in too
- *   many small pieces, or when it is larger than UNCHECKED_BYTES and may have more than 1,000 values
+ * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger than
+ *   UNCHECKED_BYTES and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -65,20 +56,18 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
 
   /**
    * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`) would
-   * keep each piece until the end, and could count neither the bytes nor the pieces before.
+   * keep each piece until the end, and could not count the bytes before.
    */
   async function readJson(request: FastifyRequest, payload: Readable) {
     const { bodyLimit } = request.routeOptions
     let body = Buffer.alloc(0)
     let size = 0
-    let pieces = 0
 
     try {
       // The iterator must not destroy the stream, or the client would get no answer.
       for await (const piece of payload.iterator({ destroyOnReturn: false })) {
         const end = size + piece.length
-        pieces += 1
-        if (end > bodyLimit || pieces > maxPieces(end)) throw new Failure('tooLarge')
+        if (end > bodyLimit) throw new Failure('tooLarge')
         setBodyBytes(request, Math.max(0, end - UNCOUNTED_BYTES))
         // Double the buffer when it is full.
         if (end > body.length) body = Buffer.concat([body], Math.min(2 * end, bodyLimit))
@@ -112,9 +101,14 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     bytesByUser.set(user, bytesOfUser)
   }
 
+  // Many clients read the answer only after they have sent everything. So the answer waits until the
+  // rest of the body has been read and discarded, or the client has disconnected. A client that sends
+  // for longer than `requestTimeout` gets a 408 from refuseConnection.
   app.addHook('onSend', (request, _reply, _payload, done) => {
     setBodyBytes(request, 0)
-    answerAfterBody(request.raw, done)
+    const { raw } = request
+    if (raw.complete) return done()
+    finished(raw.resume(), () => done())
   })
 }
 
@@ -130,28 +124,4 @@ function parseBody(body: Buffer) {
     // The parser's own error is discarded, because its message quotes the body.
     throw new Failure('noJson')
   }
-}
-
-/**
- * Calls `done` when the client has sent its whole body, or has disconnected. The rest of the body
- * is read and discarded. Many clients read the answer only after they have sent everything. If the
- * connection were closed before that, such a client would see a reset connection instead of the
- * answer. If the rest comes in too many pieces, which are counted anew, the answer is sent and the
- * connection is closed at once. So the client may miss this answer and those to earlier requests on the
- * connection. A client that sends for longer than `requestTimeout` gets a 408 from refuseConnection.
- */
-function answerAfterBody(body: IncomingMessage, done: () => void) {
-  if (body.complete) return done()
-  const tooManyPieces = new AbortController()
-  let bytes = 0
-  let pieces = 0
-  body.on('data', (piece: Buffer) => {
-    bytes += piece.length
-    pieces += 1
-    if (pieces <= maxPieces(bytes)) return
-    tooManyPieces.abort()
-    body.destroy()
-  })
-  // Calls back when the body has ended, the client has disconnected, or `tooManyPieces` is aborted.
-  finished(body.resume(), { signal: tooManyPieces.signal }, () => done())
 }

@@ -1,0 +1,27 @@
+import type { RequestListener } from 'node:http'
+
+/** How many chunks a body may have, and one more for each BYTES_PER_CHUNK bytes. */
+const FREE_CHUNKS = 1000
+const BYTES_PER_CHUNK = 512
+
+/**
+ * Returns a listener that passes requests on to `next`. If a body has too many chunks, it closes the
+ * connection. Each chunk takes time and memory of its own, and a client may send one for each byte. So
+ * they are counted when they arrive: Node makes a buffer of each chunk in the 64 KB that it reads at a
+ * time, even if nobody has asked for the body yet.
+ */
+export function limitChunks(next: RequestListener): RequestListener {
+  return (request, response) => {
+    next(request, response)
+    if (!request.headers['transfer-encoding']) return
+
+    const { push } = request
+    let left = FREE_CHUNKS
+    request.push = (chunk) => {
+      if (chunk) left += chunk.length / BYTES_PER_CHUNK - 1
+      if (left >= 0) return push.call(request, chunk)
+      request.socket.destroy()
+      return false
+    }
+  }
+}
