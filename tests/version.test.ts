@@ -113,3 +113,28 @@ it('of two saves with the same version, exactly one succeeds in each of 400 roun
       .join()
   }
 })
+
+it('a module that is renamed without a search path renews the versions of the profiles with it', async () => {
+  const idPerfil = await addPerfil()
+  const before = tagOf(await save(idPerfil, [{ idModulo: 1 }]))
+  await sql.begin(async (tx) => {
+    await tx`set local search_path = ''`
+    await tx`update public.modulo set "strNombreModulo" = 'SIN RUTA' where id = 1`
+  })
+  expect(tagOf(await read(idPerfil))).not.toBe(before)
+})
+
+it('a module that is renamed while its record moves renews the version of the new profile', async () => {
+  const [from, to] = [await addPerfil(), await addPerfil()]
+  await save(from, [{ idModulo: 3 }])
+  let renamed: Promise<unknown> | undefined
+  const moved = await sql.begin(async (tx) => {
+    await tx`update permisos_perfil set "idPerfil" = ${to} where "idPerfil" = ${from}`
+    renamed = sql`update modulo set "strNombreModulo" = 'RENOMBRADO' where id = 3`.execute()
+    await expect.poll(() => countWaiting(sql)).toBe(1)
+    const [perfil] = await tx`select "versionPermisos" as version from perfil where id = ${to}`
+    return perfil?.version
+  })
+  await renamed
+  expect(tagOf(await read(to))).not.toContain(moved)
+})

@@ -339,15 +339,20 @@ create trigger audit_truncated before truncate on permisos_perfil
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
 -- A rename of a module gives each profile with a record for the module a new version. The profiles are
--- locked by ascending id, so that two writes do not deadlock.
+-- locked by ascending id, so that two writes do not deadlock. The records are read again afterwards,
+-- because a write for which this one has waited may have moved them to other profiles.
 create or replace function modulo_renamed() returns trigger
-language plpgsql
+language plpgsql set search_path from current
 as $$
-declare
-  v_perfiles integer[] := array(select "idPerfil" from permisos_perfil where "idModulo" = new.id);
 begin
-  perform from perfil where id = any(v_perfiles) order by id for no key update;
-  update perfil set "versionPermisos" = gen_random_uuid() where id = any(v_perfiles);
+  perform from perfil
+  where id in (select "idPerfil" from permisos_perfil where "idModulo" = new.id)
+  order by id
+  for no key update;
+
+  update perfil
+  set "versionPermisos" = gen_random_uuid()
+  where id in (select "idPerfil" from permisos_perfil where "idModulo" = new.id);
   return null;
 end
 $$;
