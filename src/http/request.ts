@@ -6,8 +6,8 @@ export interface Line {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The first one is the response whose request was passed on last. It stays until Node has gone through
-   * the other connections. The requests of the others wait behind it.
+   * The first one is the response whose request was passed on last. It is removed when Node has gone
+   * through the other connections. Then the next request is passed on.
    */
   waiting: ServerResponse[]
 }
