@@ -8,8 +8,8 @@ import { startService } from './service.js'
 const executablePath = installed('chromium')
 const skipNote = executablePath ? '' : ' (skipped: chromium is not installed)'
 /**
- * Switches off what the browser would load besides the page, and the process for a graphics card. On
- * machines without a card, that process sometimes draws nothing for more than 30 s.
+ * Switches off what the browser would load besides the page, and the graphics card. Before that was off,
+ * a click sometimes waited for more than 30 s until the page stood still. The cause is not known.
  */
 const QUIET = [
   '--disable-background-networking',
