@@ -41,11 +41,13 @@ create table auditoria (
   despues jsonb
 );
 
--- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index.
+-- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index. No two
+-- indexes begin with the same column. Otherwise PostgreSQL could take the wrong one of them, and read
+-- the rows of all records of an entity.
 create index auditoria_fecha on auditoria (fecha, id);
 create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
-create index auditoria_registro on auditoria (entidad, "idEntidad", fecha, id);
+create index auditoria_registro on auditoria ("idEntidad", entidad, fecha, id);
 
 -- The columns of the audit that say who made a change.
 create type actor as (

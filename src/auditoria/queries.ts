@@ -26,9 +26,9 @@ const BYTES = fragment`
  * Each filter has an index in which the rows of the page are adjacent. With `entidad=perfil`, `id=7`
  * and `antes=900`, for example, the statement is
  *
- *     where (entidad, "idEntidad", fecha) >= ('perfil', 7, …)
- *       and (entidad, "idEntidad", fecha, id) < ('perfil', 7, …, 900)
- *     order by entidad desc, "idEntidad" desc, fecha desc, id desc
+ *     where ("idEntidad", entidad, fecha) >= (7, 'perfil', …)
+ *       and ("idEntidad", entidad, fecha, id) < (7, 'perfil', …, 900)
+ *     order by "idEntidad" desc, entidad desc, fecha desc, id desc
  *
  * Both comparisons contain the columns of the filter together with the time. So with one filter
  * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
@@ -84,8 +84,8 @@ const BY_FECHA = { columns: NOTHING, order: NOTHING }
 const BY_USUARIO = { columns: fragment`"idUsuario",`, order: fragment`"idUsuario" desc,` }
 const BY_ENTIDAD = { columns: fragment`entidad,`, order: fragment`entidad desc,` }
 const BY_REGISTRO = {
-  columns: fragment`entidad, "idEntidad",`,
-  order: fragment`entidad desc, "idEntidad" desc,`,
+  columns: fragment`"idEntidad", entidad,`,
+  order: fragment`"idEntidad" desc, entidad desc,`,
 }
 
 /**
@@ -96,7 +96,7 @@ function indexFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
   if (entidad !== undefined && id !== undefined) {
     return {
       index: BY_REGISTRO,
-      values: fragment`${entidad}, ${id}::integer,`,
+      values: fragment`${id}::integer, ${entidad},`,
       otherCondition: idUsuario === undefined ? ALWAYS : fragment`"idUsuario" = ${idUsuario}`,
     }
   }
