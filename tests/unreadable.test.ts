@@ -243,3 +243,12 @@ it('ignores an unknown Expect header', async () => {
   const answers = await send(`${GET}Expect: lo-que-sea\r\nConnection: close\r\n\r\n`)
   expect(answers).toMatchObject([{ status: 200, body: '{"status":"ok"}' }])
 })
+
+it('answers the requests behind a refused body on the same connection', async () => {
+  const length = (bytes: number) => `Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`
+  const noJson = POST + length(3)
+  const tooLarge = POST + length(20_000)
+  const unsupported = `POST /api/auth/login HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\n${length(3)}`
+  const answers = await send(noJson + tooLarge + unsupported + HEALTH)
+  expect(answers.map(({ status }) => status)).toEqual([400, 413, 415, 200])
+})

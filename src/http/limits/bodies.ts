@@ -104,8 +104,10 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // Many clients read the answer only after they have sent everything. So the answer waits until the
   // rest of the body has been read and discarded, or the client has disconnected. A client that sends
   // for longer than `requestTimeout` gets a 408 from refuseConnection.
-  app.addHook('onSend', (request, _reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
+    // Fastify closes the connection after a body that it has refused, because more of it may arrive.
+    if (reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request
     if (raw.complete) return done()
     finished(raw.resume(), () => done())
