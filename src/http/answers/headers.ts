@@ -15,10 +15,13 @@ export const API_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** Adds API_HEADERS to every answer. Lets pages of the listed `origins` call the service (CORS). */
+/**
+ * Adds API_HEADERS and the request's id to every answer. Lets pages of the listed `origins` call the
+ * service (CORS).
+ */
 export async function addHeaders(app: FastifyInstance, origins: string[]) {
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(API_HEADERS)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers({ ...API_HEADERS, 'x-request-id': request.id })
     done()
   })
   if (origins.length > 0) {

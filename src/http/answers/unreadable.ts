@@ -83,9 +83,6 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
  * with refuseConnection. An unknown `Expect` header is ignored.
  */
 export function refuseOddRequests(app: FastifyInstance) {
-  // Node drops further headers, perhaps the client's address that a proxy has added. Since 24.18.1 it
-  // calls refuseConnection instead (431). With one header more than MAX_HEADERS, the hook below refuses it.
-  app.server.maxHeadersCount = MAX_HEADERS + 1
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })

@@ -71,10 +71,6 @@ declare module 'fastify' {
  * The hook is `onSend`, because Fastify does not run `onResponse` if the client disconnects.
  */
 export function logRequests(app: FastifyInstance) {
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
-    done()
-  })
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { method, url, ip, failure, refusal, socket } = request
     // The query string is left out, because clients may put anything into it, even tokens.
