@@ -114,6 +114,15 @@ it('of two saves with the same version, exactly one succeeds in each of 400 roun
   }
 })
 
+it('a profile that psql adds with the version of another one gets a version of its own', async () => {
+  const [{ isOwn }] = await sql<[{ isOwn: boolean }]>`
+    insert into perfil ("strNombrePerfil", "versionPermisos")
+    select 'Copia', "versionPermisos" from perfil where id = 1
+    returning "versionPermisos" <> (select "versionPermisos" from perfil where id = 1) as "isOwn"
+  `
+  expect(isOwn).toBe(true)
+})
+
 it('a module that is renamed without a search path renews the versions of the profiles with it', async () => {
   const idPerfil = await addPerfil()
   const before = tagOf(await save(idPerfil, [{ idModulo: 1 }]))

@@ -360,6 +360,18 @@ end
 $$;
 drop function touch_perfiles(integer[], integer[]);
 
+-- A new profile has no records, and a version that no profile has had. A profile that `psql` copies, or
+-- deletes and adds again, would otherwise have the version of other records.
+create or replace function perfil_inserted() returns trigger
+language plpgsql
+as $$
+begin
+  new."numPermisos" := 0;
+  new."versionPermisos" := gen_random_uuid();
+  return new;
+end
+$$;
+
 -- Only the owner may execute the trigger functions, which run with the owner's rights, and those
 -- functions that they call and that declare variables. Otherwise another user of the database could
 -- make them call functions of that user with these rights. There are two ways: a temporary table that
