@@ -43,9 +43,7 @@ begin
     union
     select (unnest(array[antes, despues]) ->> 'idPerfil')::integer
     from auditoria
-    where entidad = 'usuario'
-      and "idEntidad" = p_id_usuario
-      and (antes ? 'idPerfil' or despues ? 'idPerfil')
+    where entidad = 'usuario' and "idEntidad" = p_id_usuario
   );
   select id into v_modulo from modulo where "strNombreModulo" = p_modulo;
   v_modulos := array(
@@ -56,9 +54,7 @@ begin
     where entidad = 'modulo'
       and p_modulo in (antes ->> 'strNombreModulo', despues ->> 'strNombreModulo')
   );
-  v_administradores := array(
-    select id from perfil where id = any(v_perfiles) and "bitAdministrador"
-  );
+  v_administradores := array(select id from perfil where "bitAdministrador");
   v_con_permiso := array(
     select "idPerfil" || '.' || "idModulo"
     from permisos_perfil
