@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
-import { DELETED } from './answers.js'
 import { testApp } from './app.js'
 
-const { call, readLog, sql } = await testApp()
+const { call, sql } = await testApp()
 
 const create = async (strNombreModulo: string) =>
   (await call('POST', '/api/modulo', { strNombreModulo })).body
@@ -16,22 +15,6 @@ it('finds modules by a part of their name, in upper or lower case and in any scr
       expect(await search(text)).toContainEqual(data)
     }
   }
-})
-
-it('does not deadlock when a module is deleted beside matrices that name it', async () => {
-  const { body } = await call('POST', '/api/perfil', { strNombrePerfil: 'otro' })
-  const { id } = (await create('disputado')).data
-  const replace = (idPerfil: number) =>
-    call('POST', '/api/permisos/guardar-matriz', {
-      idPerfil,
-      permisos: [{ idModulo: id }, { idModulo: 2 }],
-    })
-  const [deleted] = await Promise.all([
-    call('DELETE', `/api/modulo/${id}`),
-    ...Array.from({ length: 24 }, (_, n) => replace(n % 2 ? body.data.id : 1)),
-  ])
-  expect(deleted.body).toEqual(DELETED.body)
-  expect(readLog()).not.toContain('deadlock')
 })
 
 it('renames a module that 20,000 profiles have records for, and deletes it with them', async () => {

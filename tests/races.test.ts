@@ -239,7 +239,11 @@ const writeRecord = (): Request => [
 const succeed = async (...request: Request) => expect((await call(...request)).status).toBe(200)
 
 /** Writes of what decides whether the attacker may write. They leave the attacker's rights alone. */
-const CHANGES: { name: string; write?: () => Request; change: () => Promise<unknown> }[] = [
+const CHANGES: {
+  name: string
+  write?: () => Request | Promise<Request>
+  change: () => Promise<unknown>
+}[] = [
   {
     name: 'the user who writes',
     change: async () =>
@@ -269,6 +273,16 @@ const CHANGES: { name: string; write?: () => Request; change: () => Promise<unkn
     name: 'the records for a module that is renamed',
     write: () => ['PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'LIBRE' }],
     change: () => succeed('POST', '/api/permisos', record(world.fuerte, world.libre, [])),
+  },
+  {
+    name: 'the records for a module that is deleted',
+    write: async () => {
+      // The profiles of administrators have records for LIBRE, so the attacker may not delete it.
+      await sql`delete from permisos_perfil where "idModulo" = ${world.libre}`
+      return ['DELETE', `/api/modulo/${world.libre}`, undefined]
+    },
+    // The module is unknown when the record is added.
+    change: () => call('POST', '/api/permisos', record(world.fuerte, world.libre, [])),
   },
 ]
 
@@ -353,7 +367,7 @@ describe('while a write is between its check and its change', () => {
 
   it.each(CHANGES)('nobody changes $name', async ({ write = writeRecord, change }) => {
     let changed: Promise<unknown> | undefined
-    const { status } = await stopAfter('begin_write', write(), async () => {
+    const { status } = await stopAfter('begin_write', await write(), async () => {
       changed = change()
       // Both writes wait: the attacker's for the test, and the change for the attacker's.
       await expect.poll(() => countWaiting(sql)).toBe(2)
@@ -506,6 +520,20 @@ it('does not deadlock when two records move between two profiles in both directi
     lockPerfil(debil),
     () => call('PUT', `/api/permisos/${ida}`, record(fuerte, una, [])),
     () => call('PUT', `/api/permisos/${vuelta}`, record(debil, otra, [])),
+  )
+  expect(answers).toMatchObject([{ status: 200 }, { status: 200 }])
+})
+
+it('does not deadlock when two users edit each other', async () => {
+  const ida = await insertCaller('ida')
+  const vuelta = await insertCaller('vuelta')
+  const edit = ({ id, idPerfil }: typeof ida, { token }: typeof ida) =>
+    call('PUT', `/api/usuario/${id}`, usuario(idPerfil), { token })
+  const lock: Begin = (query) => query`select from usuario where id = ${vuelta.id} for update`
+  const answers = await sendInOrder(
+    lock,
+    () => edit(vuelta, ida),
+    () => edit(ida, vuelta),
   )
   expect(answers).toMatchObject([{ status: 200 }, { status: 200 }])
 })
