@@ -219,6 +219,20 @@ describe('the audit of a write', () => {
     expect(usuario?.antes).toMatchObject({ strPwd: '***' })
   })
 
+  it('names the address of the client that a trusted proxy has added', async () => {
+    const DATABASE_URL = service.config.DATABASE_URL.url
+    const proxied = await testApp({ DATABASE_URL, TRUST_PROXY: 'loopback' })
+    const headers = { 'x-forwarded-for': '203.0.113.7' }
+    const credentials = { ...ADMIN, captchaToken: 'humano' }
+    const answers = [
+      await proxied.call('POST', '/api/auth/login', credentials, { token: null, headers }),
+      await proxied.call('POST', '/api/perfil', { strNombrePerfil: 'Remoto' }, { headers }),
+    ]
+    for (const answer of answers)
+      expect(await rowsOf(answer)).toMatchObject([{ ip: '203.0.113.7' }])
+    expect(proxied.captcha.requests).toMatchObject([{ remoteip: '203.0.113.7' }])
+  })
+
   it('names the actions alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
     const name = `turca_${process.pid}`
     await sql.unsafe(`

@@ -156,7 +156,11 @@ describe('loadConfig', () => {
     ['DATABASE_POOL_MAX', ['1', '1000'], ['0', '1001', '-1', '1.5', 'ten']],
     ['DATABASE_PREPARE', ['true'], ['yes', '1', 'TRUE']],
     ['BODY_LIMIT_MIB', ['1', '256'], ['0', '-1', '257', '10MB', '1.5']],
-    ['LOG_LEVEL', ['fatal', 'error', 'debug', 'trace', 'silent'], ['verbose', 'INFO']],
+    [
+      'LOG_LEVEL',
+      ['fatal', 'error', 'warn', 'audit', 'info', 'debug', 'trace', 'silent'],
+      ['verbose', 'INFO'],
+    ],
     ['LOGIN_RATE_LIMIT', ['0', '1000000'], ['1000001', '-1', 'off', '1.5']],
     ['AUTHORIZATION', ['enforced'], ['off', 'true', 'Enforced']],
     ['ADMIN_USERNAME', ['x'.repeat(255)], ['x'.repeat(256), '   ']],

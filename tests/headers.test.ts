@@ -78,12 +78,17 @@ describe('headers', () => {
   it('allows CORS with credentials for listed origins only', async () => {
     const preflight = (origin: string) =>
       call('OPTIONS', '/api/perfil/1', undefined, {
-        headers: { origin, 'access-control-request-method': 'PUT' },
+        headers: {
+          origin,
+          'access-control-request-method': 'PUT',
+          'access-control-request-headers': 'authorization',
+        },
       })
     expect((await preflight(ORIGIN)).headers).toMatchObject({
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-credentials': 'true',
       'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+      'access-control-allow-headers': 'authorization',
       'access-control-max-age': '600',
     })
     const plain = await call('GET', '/api/perfil', undefined, { headers: { origin: ORIGIN } })

@@ -231,10 +231,12 @@ describe('a client that disconnects', async () => {
     const modulos = await sql<{ id: number }[]>`
       insert into modulo ("strNombreModulo") select 'M' || n from generate_series(1, 20) n returning id
     `
-    for (const { id } of modulos) {
+    // An attempt to log in is counted by the address.
+    const login = head('POST /api/auth/login')
+    for (const request of modulos.flatMap(({ id }) => [head(`DELETE /api/modulo/${id}`), login])) {
       const client = connect(Number(port), '127.0.0.1')
       await once(client, 'connect')
-      client.write(`${head(`DELETE /api/modulo/${id}`)}\r\n`)
+      client.write(`${request}\r\n`)
       client.resetAndDestroy()
     }
     // A connection that is already reset has no address, so its line has no `ip`.

@@ -52,20 +52,6 @@ describe('the permission map', () => {
     expect(headers).not.toHaveProperty('etag')
   })
 
-  it('is up to date in every replica as soon as a write is answered', async () => {
-    for (const [writer, bitEditar] of [
-      [one, true],
-      [two, false],
-      [one, false],
-    ] as const) {
-      await write(writer, [{ idModulo, bitEditar }])
-      for (const reader of [one, two]) {
-        const { permisos } = (await read(reader)).body
-        expect(permisos).toMatchObject({ USUARIO: { bitEditar } })
-      }
-    }
-  })
-
   it('is not kept under the version of the session if a write has changed it since', async () => {
     const versions = ['after the write', 'before the write']
     const fake = async () => [{ version: versions.shift(), nombreModulo: null }]

@@ -211,16 +211,19 @@ describe('a client that does not finish its request', async () => {
   ])('has no write carried out whose %s comes after the 408', async (_, earlier, cut, logged) => {
     const ownLines = () => readLines().filter(({ path }) => path === '/api/modulo')
     const before = ownLines().length
+    let received = ''
     await sql.begin(async (tx) => {
       // The earlier request waits until the write is late.
       await tx`lock table modulo`
       const client = open(earlier + write.slice(0, cut), port)
       client.on('data', (answer) => {
-        if (String(answer).includes(' 408 ')) client.write(write.slice(cut))
+        received += answer
+        if (received.includes(' 408 ')) client.write(write.slice(cut))
       })
       onTestFinished(() => void client.destroy())
       await sleep(1500)
     })
+    await expect.poll(() => received).toContain(' 408 ')
     await sleep(300)
     const statuses = () => ownLines().map(({ status }) => status)
     await expect.poll(() => statuses().slice(before)).toEqual(logged)

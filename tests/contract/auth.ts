@@ -42,11 +42,6 @@ export const AUTH_ENDPOINTS = {
         NO_CAPTCHA,
       ),
       rule(
-        'verifies the captcha before it reads the credentials',
-        [{ captchaToken: 'rechazar', strNombreUsuario: 'nadie', strPwd: undefined }],
-        NO_CAPTCHA,
-      ),
-      rule(
         'answers 400 when strNombreUsuario is missing',
         withField('strNombreUsuario', MISSING),
         NO_CREDENTIALS,

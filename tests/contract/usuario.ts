@@ -197,6 +197,7 @@ export const USUARIO_ENDPOINTS = {
       ),
       rule('returns the users of a profile', ['/api/usuario?idPerfil=2'], ok(vistos(EVA, ANA))),
       rule('returns the active users', ['/api/usuario?estado=true'], ok(vistos(ANA, ROOT))),
+      rule('returns the inactive users', ['/api/usuario?estado=false'], ok(vistos(EVA))),
       rule(
         'returns the users that match all filters',
         ['/api/usuario?search=ejemplo&idPerfil=2&estado=true'],
