@@ -36,7 +36,7 @@ const VARIABLES = {
     preset: undefined,
   },
 
-  HOST: text('an address or host name to listen on', Boolean, '0.0.0.0'),
+  HOST: text('an address or host name to listen on', isVisible, '0.0.0.0'),
   PORT: wholeNumber('a whole number', 0, 65_535, 3000),
   TRUST_PROXY: list(
     'a comma-separated list of addresses and ranges like loopback, uniquelocal, 10.0.0.0/8' +

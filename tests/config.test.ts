@@ -153,6 +153,7 @@ describe('loadConfig', () => {
       ['http://localhost:5173'],
       ['*', 'null', 'admin.example.com', 'https://a.example/', 'https://a.example/x', 'ws://a.x'],
     ],
+    ['HOST', ['::', 'localhost'], [' ', 'local\u200bhost']],
     ['DATABASE_POOL_MAX', ['1', '1000'], ['0', '1001', '-1', '1.5', 'ten']],
     ['DATABASE_PREPARE', ['true'], ['yes', '1', 'TRUE']],
     ['BODY_LIMIT_MIB', ['1', '256'], ['0', '-1', '257', '10MB', '1.5']],
@@ -182,8 +183,8 @@ describe('loadConfig', () => {
   it('describes in its message what each variable must be', () => {
     const all = Object.fromEntries(VARIABLES.map((name) => [name, '\0']))
     const bad = { ...all, ADMIN_PASSWORD: 'x'.repeat(73) }
-    // HOST and CAPTCHA_SECRET accept any text.
-    const names = VARIABLES.filter((name) => name !== 'HOST' && name !== 'CAPTCHA_SECRET')
+    // CAPTCHA_SECRET accepts any text.
+    const names = VARIABLES.filter((name) => name !== 'CAPTCHA_SECRET')
     expect(refusal(bad).split('\n')).toEqual(
       names.map((name) => expect.stringMatching(`^${name} must be (an?|one of|the) \\w.{6}`)),
     )

@@ -242,6 +242,12 @@ describe('a client that does not finish its request', async () => {
   })
 })
 
+it.each(['?', '#'])('is logged without what follows a %s in the path', async (separator) => {
+  const path = `/no/existe${separator}token=secreto`
+  const [answer] = await send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
+  expect(linesOf(answer)).toMatchObject([{ status: 404, path: '/no/existe' }])
+})
+
 it('ignores an unknown Expect header', async () => {
   const answers = await send(`${GET}Expect: lo-que-sea\r\nConnection: close\r\n\r\n`)
   expect(answers).toMatchObject([{ status: 200, body: '{"status":"ok"}' }])

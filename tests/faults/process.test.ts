@@ -94,6 +94,16 @@ describe('a start', () => {
   })
 })
 
+it('a crash ends with code 1 and says so', async () => {
+  const { url } = await useDatabase()
+  // This module calls an unknown function 2 s after the process has started.
+  const crash = 'data:text/javascript,setTimeout(()=>estalla(),2000)'
+  const { ended } = await startService({ DATABASE_URL: url, NODE_OPTIONS: `--import=${crash}` })
+  const { stderr, ...end } = await ended
+  expect(end).toEqual({ code: 1, signal: null })
+  expect(stderr).toMatch(/^llavero has crashed\nReferenceError: estalla is not defined\n/)
+})
+
 describe('a signal', () => {
   let url: string
   let captcha: Awaited<ReturnType<typeof startHangingCaptcha>>
