@@ -106,8 +106,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // for longer than `requestTimeout` gets a 408 from refuseConnection.
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
-    // Fastify closes the connection after a body that it has refused, because more of it may arrive.
-    if (reply.hasHeader('connection')) reply.removeHeader('connection')
+    // Fastify closes the connection after a refused body, because more of it may arrive. This answer
+    // waits for the whole body, so the connection can stay open, except during a stop.
+    if (reply.hasHeader('connection') && !app.isStopping) reply.removeHeader('connection')
     const { raw } = request
     if (raw.complete) return done()
     finished(raw.resume(), () => done())
