@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { FORBIDDEN, statusCodeAnswer, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, PNG, testApp } from './app.js'
 import {
@@ -288,6 +288,7 @@ describe('rule 2: users', () => {
 
   it('hashes no password and uploads no image when it answers 403', async () => {
     const hash = vi.spyOn(service.passwords, 'hash')
+    onTestFinished(() => hash.mockRestore())
     const uploads = service.images.uploads.length
     const secret = editado(world.fuerte, { strPwd: 'tomada' })
     await expectRefused('PUT', `/api/usuario/${world.victima}`, secret)
@@ -296,7 +297,6 @@ describe('rule 2: users', () => {
     await expectRefused('PUT', `/api/usuario/${world.victima}`, stolen)
     expect(service.images.uploads.length).toBe(uploads)
     expect(hash).not.toHaveBeenCalled()
-    hash.mockRestore()
   })
 
   it('answers 403 when the profile comes to hold more while the password is hashed', async () => {
@@ -305,9 +305,9 @@ describe('rule 2: users', () => {
       await grant(world.debil, world.nomina, 'bitConsulta')
       return 'hash'
     })
+    onTestFinished(() => hash.mockRestore())
     expect(await attack('POST', '/api/usuario', nuevo(world.debil))).toEqual(FORBIDDEN)
     expect(hash).toHaveBeenCalledOnce()
-    hash.mockRestore()
     expect(await sql`select id from usuario order by id`).toEqual(before)
   })
 

@@ -42,7 +42,7 @@ export const usuario = (strNombreUsuario: string, more: object = {}) => ({
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-export interface Endpoint {
+interface Endpoint {
   /**
    * What a caller needs: nothing, a session, an administrator's session, or a session with a flag
    * on a system module.
@@ -80,7 +80,7 @@ const NO_USUARIO_NAME = statusCodeAnswer(400, 'El campo strNombreUsuario es obli
  * Every endpoint of the API, by its method and path. The endpoints of the contract are in the order
  * of its section 4. Each endpoint that the contract lacks stands beside the others of its feature.
  */
-export const ENDPOINTS = {
+const ENDPOINTS = {
   'POST /api/auth/login': {
     needs: 'nothing',
     body: { ...ADMIN, captchaToken: 'humano' },

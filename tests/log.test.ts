@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { AnswerWithHeaders } from './answers.js'
 import { ADMIN, JWT_SECRET, startImages, testApp } from './app.js'
+import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 
 const PASSWORD = 'clave-buena-de-ana'
@@ -39,14 +40,8 @@ const statusOf = async (...request: Parameters<Service['call']>) => (await call(
 const login = (strNombreUsuario: string, strPwd: string, captchaToken = CAPTCHA_TOKEN) =>
   statusOf('POST', '/api/auth/login', { strNombreUsuario, strPwd, captchaToken }, { token: null })
 
-const usuario = (strNombreUsuario: string) => ({
-  strNombreUsuario,
-  idPerfil: 1,
-  strPwd: PASSWORD,
-  strCorreo: `${strNombreUsuario}@ejemplo.com`,
-  idEstadoUsuario: true,
-  imagenBase64: `data:image/png;base64,${IMAGE}`,
-})
+const conImagen = (nombre: string) =>
+  usuario(nombre, { strPwd: PASSWORD, imagenBase64: `data:image/png;base64,${IMAGE}` })
 
 /** Sends requests of all the kinds that the tests below look for in the log. */
 async function fillLog() {
@@ -56,25 +51,25 @@ async function fillLog() {
 
   expect(await login(ADMIN.strNombreUsuario, ADMIN.strPwd)).toBe(200)
   expect(await login(ADMIN.strNombreUsuario, BAD_PASSWORD)).toBe(401)
-  expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(200)
-  expect(await statusOf('PUT', '/api/usuario/2', usuario('ana'))).toBe(200)
+  expect(await statusOf('POST', '/api/usuario', conImagen('ana'))).toBe(200)
+  expect(await statusOf('PUT', '/api/usuario/2', conImagen('ana'))).toBe(200)
   expect(await login('ana', PASSWORD)).toBe(200)
   // This violates a constraint, and PostgreSQL's details quote the row with its hash.
-  expect(await statusOf('POST', '/api/usuario', usuario('ana'))).toBe(500)
+  expect(await statusOf('POST', '/api/usuario', conImagen('ana'))).toBe(500)
   // The code does not know this constraint, so its violation is an unexpected failure.
   await service.sql`alter table usuario add check ("strNombreUsuario" <> 'iris')`
-  expect(await statusOf('POST', '/api/usuario', usuario('iris'))).toBe(500)
+  expect(await statusOf('POST', '/api/usuario', conImagen('iris'))).toBe(500)
   // The image host rejects the signature, and quotes the text that was signed.
   const badUrl = `cloudinary://clave:${WRONG_CLOUDINARY_SECRET}@nube?upload_prefix=${badHost.url}`
   const second = await testApp({ DATABASE_URL, CLOUDINARY_URL: badUrl, LOG_LEVEL: 'trace' })
-  expect((await second.call('POST', '/api/usuario', usuario('olga'))).status).toBe(500)
+  expect((await second.call('POST', '/api/usuario', conImagen('olga'))).status).toBe(500)
   const readFirst = service.readLog
   service.readLog = () => readFirst() + second.readLog()
 
   const truncated = `{"strPwd":"${PASSWORD}","captchaToken":"${CAPTCHA_TOKEN}"`
   expect(await statusOf('POST', '/api/auth/login', truncated, json)).toBe(400)
   expect(await statusOf('POST', '/api/auth/login', PASSWORD, json)).toBe(400)
-  const invalid = { ...usuario('ana'), strPwd: `${PASSWORD}${'x'.repeat(72)}` }
+  const invalid = { ...conImagen('ana'), strPwd: `${PASSWORD}${'x'.repeat(72)}` }
   expect(await statusOf('POST', '/api/usuario', invalid)).toBe(400)
   const forged = `${service.adminToken.slice(0, -4)}AAAA`
   tokens.push(forged)
@@ -165,7 +160,7 @@ describe('the log', () => {
     const strNombrePerfil = 'a\n\u001b[2J\u009b2J\u007f\u202e\u2028'
     const perfil = await call('POST', '/api/perfil', { strNombrePerfil })
     const idPerfil = perfil.body.data.id
-    await call('POST', '/api/usuario', { ...usuario('nadie'), idPerfil, imagenBase64: undefined })
+    await call('POST', '/api/usuario', { ...conImagen('nadie'), idPerfil, imagenBase64: undefined })
     const token = await service.login('nadie', PASSWORD)
     await call('GET', '/api/usuario', undefined, { token })
     expect(service.readLog()).toContain('"perfil":"a\\n\\u001b[2J%C2%9B2J%7F%E2%80%AE%E2%80%A8"')

@@ -77,7 +77,7 @@ async function withSql<T>(url: string, use: (sql: postgres.Sql) => Promise<T>) {
 }
 
 /** Uses TEST_DATABASE_URL if it is set, else starts a container, else the embedded server. */
-export async function startServer(): Promise<Server> {
+async function startServer(): Promise<Server> {
   const given = process.env.TEST_DATABASE_URL
   if (given) return { name: 'TEST_DATABASE_URL', url: given, stop: async () => {} }
   return startContainer().catch((error: Error) => startEmbedded(error.message))

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { PNG, testApp } from './app.js'
-import { FLAGS, usuario } from './endpoints.js'
+import { FLAGS, flagsOf, usuario } from './endpoints.js'
 
 /** The number of writes in the story. */
 const WRITES = 150
@@ -100,7 +100,7 @@ const newName = (prefix: string) => {
 }
 
 /** Returns five flags, each of which is set in half of the cases. */
-const someFlags = () => Object.fromEntries(FLAGS.map((flag) => [flag, random(2) === 1]))
+const someFlags = () => flagsOf(random(2 ** FLAGS.length))
 
 // The bodies of new and of changed records.
 const permiso = ({ perfil, modulo }: Ids) => ({

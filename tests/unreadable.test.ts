@@ -133,7 +133,9 @@ describe('bytes that are not a valid HTTP request', () => {
 
   it('are answered after the requests that came before them', async () => {
     const warnings: Error[] = []
-    process.on('warning', (warning) => warnings.push(warning))
+    const addWarning = (warning: Error) => warnings.push(warning)
+    process.on('warning', addWarning)
+    onTestFinished(() => void process.off('warning', addWarning))
     const sent = await sql.begin(async (tx) => {
       await tx`lock table modulo`
       const client = open(LIST + LIST)

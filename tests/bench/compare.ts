@@ -46,7 +46,6 @@ export async function compare(
     await prepare()
     const before = cpu()
     const load = await generator.run({
-      kind: 'flood',
       url,
       requests,
       seconds,

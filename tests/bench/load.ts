@@ -13,7 +13,6 @@ export interface LoadRequest {
 
 /** Sends as many requests as possible; each connection repeats its own share of `requests`. */
 export interface Job {
-  kind: 'flood'
   url: string
   requests: LoadRequest[]
   seconds: number

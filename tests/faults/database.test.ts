@@ -6,7 +6,7 @@ import { type Answer, BUSY, INTERNAL, NOT_READY, READY } from '../answers.js'
 import { PNG } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
 import { startDatabaseProxy } from '../database-proxy.js'
-import { addressOf, type EndpointName, endpoint, FLAGS, usuario } from '../endpoints.js'
+import { addressOf, type EndpointName, endpoint, flagsOf, usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
@@ -265,7 +265,7 @@ describe('a database that is killed three times under writes', () => {
   const matriz = (n: number) =>
     Array.from({ length: 40 }, (_, i) => ({
       idModulo: 1 + ((n + 7 * i) % MODULOS),
-      ...Object.fromEntries(FLAGS.map((flag, bit) => [flag, ((1 + (n % 31)) & (1 << bit)) > 0])),
+      ...flagsOf(1 + (n % 31)),
     }))
   const kind = (name: EndpointName, body: Kind['body'], id?: number): Kind => ({
     name,

@@ -79,7 +79,7 @@ function mixed(lectores: Parameters<typeof mapRequests>[0]) {
 }
 
 const flood = (connections: number, seconds: number, mayShed = false) =>
-  generator.run({ kind: 'flood', url: service.url, requests, connections, seconds, mayShed })
+  generator.run({ url: service.url, requests, connections, seconds, mayShed })
 
 async function get(path: string) {
   const begin = performance.now()

@@ -52,7 +52,7 @@ async function runTests(files: string[], pooler: { url: string }): Promise<Repor
 
 describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNote}`, () => {
   it('the tests of the contract, the matrix and the administrator flag pass', async () => {
-    const pooler = await startPgBouncer(inject('serverUrl'), 10)
+    const pooler = await startPgBouncer(10)
     const files = FILES.map((name) => `tests/${name}.test.ts`)
     const { testResults } = await runTests(files, pooler)
     const failed = testResults.flatMap(({ name, status, message, assertionResults }) => [
@@ -68,15 +68,14 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNot
 
   it('three replicas over two connections create the schema and the administrator once', async () => {
     const captcha = await startCaptcha()
-    const database = await cloneDatabase()
+    const database = await cloneDatabase('template0')
     const sql = postgres(database, { max: 1, onnotice: () => {} })
     onTestFinished(async () => {
       await killAll()
       await sql.end()
       await captcha.close()
     })
-    await sql.unsafe('drop schema public cascade; create schema public')
-    const pooler = await startPgBouncer(inject('serverUrl'), 2)
+    const pooler = await startPgBouncer(2)
     const env = {
       ...ADMIN_ENV,
       DATABASE_URL: through(pooler, database),
@@ -101,7 +100,7 @@ describe.skipIf(isMissing)(`behind a PgBouncer with session pooling${skipNote}`,
   it('a replica does not start without DATABASE_PREPARE=false, because PgBouncer refuses the settings that it would send', async () => {
     const database = await cloneDatabase()
     onTestFinished(killAll)
-    const pooler = await startPgBouncer(inject('serverUrl'), 20, 'session')
+    const pooler = await startPgBouncer(20, 'session')
     const env = { ...SECRETS, ...ADMIN_ENV, PORT: '0', DATABASE_URL: through(pooler, database) }
 
     const { stderr } = await launch(env).ended

@@ -1,23 +1,22 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { freePort } from '../../src/dev/postgres.js'
 import { databaseUrl } from '../postgres.js'
 import { installed, run } from './program.js'
 
 /**
- * Starts a PgBouncer in front of the PostgreSQL at `serverUrl`, with `poolSize` connections to each
- * database and this pool mode. `url` is its address. It ends after the test.
+ * Starts a PgBouncer in front of the tests' PostgreSQL, with `poolSize` connections to each database
+ * and this pool mode. `url` is its address. It ends after the test.
  */
 export async function startPgBouncer(
-  serverUrl: string,
   poolSize: number,
   mode: 'transaction' | 'session' = 'transaction',
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-pgbouncer-'))
   const port = await freePort()
-  const { hostname, port: serverPort, username, password } = new URL(serverUrl)
+  const { hostname, port: serverPort, username, password } = new URL(inject('serverUrl'))
   const file = join(folder, 'pgbouncer.ini')
   const login = `user=${decodeURIComponent(username)} password=${decodeURIComponent(password)}`
   const lines = [

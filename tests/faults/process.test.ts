@@ -21,12 +21,11 @@ const DONE = { code: 0, signal: null, stderr: '' }
 
 afterEach(killAll)
 
-/** Creates a database, migrated or empty; returns its URL and a connection to it. */
-async function useDatabase({ empty = false } = {}) {
-  const url = await cloneDatabase()
+/** Creates a database, migrated or from `template`; returns its URL and a connection to it. */
+async function useDatabase(template?: string) {
+  const url = await cloneDatabase(template)
   const sql = postgres(url, { max: 1, onnotice: () => {} })
   closeAtEnd(() => sql.end())
-  if (empty) await sql.unsafe('drop schema public cascade; create schema public')
   return { url, sql }
 }
 
@@ -69,7 +68,7 @@ describe('a start', () => {
   )
 
   it('creates schema and administrator once when several processes start on an empty database', async () => {
-    const { url, sql } = await useDatabase({ empty: true })
+    const { url, sql } = await useDatabase('template0')
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
     const ready = await Promise.all(started.map(({ call }) => call('GET', '/health/ready')))
@@ -254,7 +253,7 @@ describe('a signal', () => {
 
 it('a process logs its start, its administrator and its requests, but no secret', async () => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8'))
-  const { url } = await useDatabase({ empty: true })
+  const { url } = await useDatabase('template0')
   const service = await startService({ DATABASE_URL: url })
   const { readLog, lines } = service
   const starts = { msg: 'the service starts', version, node: process.version }
