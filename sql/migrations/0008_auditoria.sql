@@ -372,11 +372,10 @@ begin
 end
 $$;
 
--- Only the owner may execute the trigger functions, which run with the owner's rights, and those
--- functions that they call and that declare variables. Otherwise another user of the database could
--- make them call functions of that user with these rights. There are two ways: a temporary table that
--- has one of them as its trigger and columns of that user's types, and types that hide the types of the
--- variables when a session calls the function for the first time.
+-- Only the owner may execute the trigger functions, which run with the owner's rights, and the functions
+-- with variables that they call. Otherwise another user of the database could make them run that user's
+-- own functions with the owner's rights: by a temporary table that has one of these triggers and columns
+-- of the user's own types, or by own types that have the names of the variables' types.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),

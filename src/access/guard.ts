@@ -78,8 +78,8 @@ export function guardRoutes(
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // For their own record or map callers need no permission, and a look-up without one takes less time.
-    // So that look-up comes first if the token says that the record is the caller's own. A look-up with
-    // the permission follows if there is no session, or if the user has another profile by now.
+    // So that look-up comes first if the record is the caller's own by the token. If it finds no session,
+    // or another profile than that of the token, a second look-up has the permission.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

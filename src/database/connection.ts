@@ -71,9 +71,9 @@ export function openDriver(
   function reset() {
     isClosed = true
     for (const socket of sockets) {
-      // resetAndDestroy would never close a connection that is being ended.
+      // If the socket is being ended, resetAndDestroy would wait for ever.
       if (!socket.writableEnded) socket.resetAndDestroy()
-      // While bytes wait to be sent, or while it connects, resetAndDestroy closes nothing yet.
+      // If the socket connects or has bytes to send, resetAndDestroy waits, and destroy does not.
       socket.destroy()
     }
   }

@@ -12,8 +12,8 @@ export const BODY_LIMIT = 64 * 1024
  */
 const BODY_MEMORY = 64 * 1024 * 1024
 /**
- * How many bytes of each body are not counted. A route with this `bodyLimit` is never refused for lack
- * of memory.
+ * The first bytes of each body, which are not counted. So a request to a route with this `bodyLimit` is
+ * never refused for lack of memory.
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 
