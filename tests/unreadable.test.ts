@@ -250,6 +250,11 @@ it.each(['?', '#'])('is logged without what follows a %s in the path', async (se
   expect(linesOf(answer)).toMatchObject([{ status: 404, path: '/no/existe' }])
 })
 
+it('answers a request with the header Upgrade, and closes its connection', async () => {
+  const answers = await send(`${GET}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${GET}\r\n`)
+  expect(answers).toMatchObject([{ status: 200, headers: { connection: 'close' } }])
+})
+
 it('ignores an unknown Expect header', async () => {
   const answers = await send(`${GET}Expect: lo-que-sea\r\nConnection: close\r\n\r\n`)
   expect(answers).toMatchObject([{ status: 200, body: '{"status":"ok"}' }])
