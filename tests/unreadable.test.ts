@@ -250,9 +250,9 @@ it.each(['?', '#'])('is logged without what follows a %s in the path', async (se
   expect(linesOf(answer)).toMatchObject([{ status: 404, path: '/no/existe' }])
 })
 
-it('answers a request with the header Upgrade, and closes its connection', async () => {
-  const answers = await send(`${GET}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${GET}\r\n`)
-  expect(answers).toMatchObject([{ status: 200, headers: { connection: 'close' } }])
+it('closes the connection after a refused body if the client demands it', async () => {
+  const answers = await send(`${POST}Connection: close\r\nContent-Length: 3\r\n\r\n{x}`)
+  expect(answers).toMatchObject([{ status: 400, headers: { connection: 'close' } }])
 })
 
 it('ignores an unknown Expect header', async () => {

@@ -42,8 +42,8 @@ create table auditoria (
 );
 
 -- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index. No two
--- indexes begin with the same column. Otherwise PostgreSQL could take the wrong one of them, and read
--- the rows of all records of an entity.
+-- indexes begin with the same column, because PostgreSQL may choose the index for a comparison of rows
+-- by its first column alone.
 create index auditoria_fecha on auditoria (fecha, id);
 create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);

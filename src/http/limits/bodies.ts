@@ -12,8 +12,8 @@ export const BODY_LIMIT = 64 * 1024
  */
 const BODY_MEMORY = 64 * 1024 * 1024
 /**
- * The first bytes of each body, which are not counted. So a request to a route with this `bodyLimit` is
- * never refused for lack of memory.
+ * How many bytes at the start of each body are not counted. So a request to a route with this
+ * `bodyLimit` is never refused for lack of memory.
  */
 export const UNCOUNTED_BYTES = 16 * 1024
 
@@ -107,8 +107,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
     // Fastify closes the connection after a refused body, because more of it may arrive. This answer
-    // waits for the whole body, so the connection can stay open, except during a stop.
-    if (reply.hasHeader('connection') && !app.isStopping) reply.removeHeader('connection')
+    // waits for the whole body, so the connection can stay open if nothing else closes it.
+    const isKept = reply.raw.shouldKeepAlive && !app.isStopping
+    if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request
     if (raw.complete) return done()
     finished(raw.resume(), () => done())

@@ -37,8 +37,6 @@ export function limitPipelining(next: RequestListener): RequestListener {
   }
 
   return (request, response) => {
-    // Node loses the bytes that follow such a request in the same packet, and requests in them.
-    if (request.headers.upgrade) response.shouldKeepAlive = false
     const connection = request.socket
     connection.line ??= { unanswered: [], waiting: [] }
     const { line } = connection

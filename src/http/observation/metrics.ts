@@ -12,8 +12,8 @@ import { VERSION } from '../../version.js'
 /**
  * Adds `GET /metrics` in the text format of Prometheus: the release, the process (memory, CPU,
  * handles, event-loop delay), the requests by route and outcome, the statements of the database
- * pool, the log lines that were dropped, and `gauge`, that of another part of the service. The route
- * needs no session.
+ * pool, the log lines that were dropped, and `gauge`, which another part of the service provides.
+ * The route needs no session.
  *
  * `readQueries` returns the numbers of the statements that the database pool has in each state.
  */
