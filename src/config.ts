@@ -99,7 +99,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   return values as Config
 }
 
-/** Throws an error without a message if a part of a text is not valid. */
+/** Throws an error without a message unless `isValid` is true. */
 function check(isValid: unknown): asserts isValid {
   if (!isValid) throw new Error()
 }

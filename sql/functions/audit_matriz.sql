@@ -6,8 +6,8 @@
 -- after the replacement. Every record gets a new id. So `despues` also has `ids`, the ids of all
 -- records of the profile in the order of `idModulo`.
 --
--- The statement reads the table, so PostgreSQL plans it anew when the table gets a column, and the
--- audit then has that column.
+-- The statement names the table. So when the table gets a column, PostgreSQL plans the statement anew,
+-- and the audit has that column.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

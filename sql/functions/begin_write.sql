@@ -110,6 +110,7 @@ begin
   end if;
   limite := v_propio;
 
+  -- Without the key `modulo` the endpoint is for administrators, and this caller is refused.
   if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil

@@ -4,8 +4,8 @@
 -- the lowest id. Returns null if there is nothing, and also if `p_limite` is null: then the caller has
 -- no limit. A write must have locked both profiles.
 --
--- The query reads the first element of an aggregate instead of `limit 1`, with which PostgreSQL would
--- scan the whole table if the table has no statistics.
+-- The query reads the first element of an aggregate. With `limit 1` instead, PostgreSQL would scan the
+-- whole table if it has no statistics.
 create or replace function needs_for(p_id_perfil integer, p_limite integer) returns jsonb
 language plpgsql stable strict
 as $$

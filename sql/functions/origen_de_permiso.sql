@@ -32,7 +32,8 @@ declare
   v_con_permiso text[];
   -- In that state, the profiles that hold the permission.
   v_titulares integer[] := '{}';
-  -- The profiles for which the row by which they got the permission is still to be found.
+  -- The profiles by which the user has held the permission. The rows by which these profiles got it
+  -- are still to be found.
   v_buscados integer[] := '{}';
   v_id integer;
   v_filas bigint[] := '{}';
@@ -81,7 +82,8 @@ begin
       if v_perfil <> all(v_buscados) then
         v_buscados := v_buscados || v_perfil;
       end if;
-      -- A row of the user gives the profile no permission, so the profile had it before.
+      -- A row about the user changes no profile. So the profile held the permission before, and the
+      -- user got it by this row.
       if v_fila.entidad = 'usuario' then
         v_filas := v_filas || v_fila.id;
       end if;

@@ -295,8 +295,8 @@ end
 $$;
 
 -- trigger_delete_permisos deletes all permission records before a `truncate`, because a deletion has a
--- trigger with which the records can be recorded. The trigger permisos_truncated of 0004 remains: it
--- makes a `truncate` fail that does not see all records.
+-- trigger with which the records can be recorded. The trigger permisos_truncated of 0004 remains. It
+-- makes the `truncate` fail if the deletion before it has not seen all records.
 create function trigger_delete_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
@@ -374,8 +374,8 @@ $$;
 
 -- Only the owner may execute the trigger functions, which run with the owner's rights, and the functions
 -- with variables that they call. Otherwise another user of the database could make them run that user's
--- own functions with the owner's rights: by a temporary table that has one of these triggers and columns
--- of the user's own types, or by own types that have the names of the variables' types.
+-- own functions with the owner's rights. There are two ways: a temporary table that has one of these
+-- triggers and columns of the user's own types, and own types with the names of the variables' types.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),

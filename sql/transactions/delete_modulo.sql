@@ -30,7 +30,8 @@ begin
   -- If no name was found above, the module was unknown then, and counts as unknown. Another
   -- transaction may have added it since, because insert_modulo does not wait for lock_modulos.
   if v_nombre is not null then
-    -- The records go first, while the audit can still read the name of the module.
+    -- The records go first. So their rows in the audit have the name of the module, even if
+    -- delete_auditoria has removed the rows that name it.
     delete from permisos_perfil where "idModulo" = p_id;
     delete from modulo where id = p_id;
   end if;

@@ -14,7 +14,8 @@ begin
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if p_id = any(v_write.perfiles) then
-    -- The records go first, while the audit can still read the name of the profile.
+    -- The records go first. So their rows in the audit have the name of the profile, even if
+    -- delete_auditoria has removed the rows that name it.
     delete from permisos_perfil where "idPerfil" = p_id;
     delete from perfil where id = p_id;
   end if;

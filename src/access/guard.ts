@@ -77,9 +77,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For their own record or map callers need no permission, and a look-up without one takes less time.
-    // So that look-up comes first if the record is the caller's own by the token. If it finds no session,
-    // or another profile than that of the token, a second look-up has the permission.
+    // Callers need no permission for their own record or map, and a look-up without a permission takes less
+    // time. So if the token says that the record is the caller's own, that look-up comes first. If it finds
+    // no session, or another profile than that of the token, a second look-up includes the permission.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')
@@ -103,8 +103,8 @@ export function guardRoutes(
 /**
  * Adds to a route, for the OpenAPI document, what follows from its `config.access`: the failures, the
  * security requirements and a sentence in the description. A caller must meet one of the requirements.
- * OpenAPI 3.1 lets a requirement name roles. The role is the permission, written as in `x-needs`. For a
- * requirement without a role, a session is enough.
+ * One with a role needs that permission, written as in `x-needs`. One without a role needs only a
+ * session.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

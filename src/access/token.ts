@@ -69,7 +69,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether the value fits a column of the type integer. Any other value would make a statement
- * fail that several requests share.
+ * Returns whether the value fits a column of the type integer. With any other value the look-up would
+ * fail, and with it those of other requests in the same statement.
  */
 const isInteger = (value: number) => (value | 0) === value

@@ -37,7 +37,7 @@ export function cacheMapas(sql: Sql) {
     const mapa = await cache.forceFetch(versionPermisos, { context: idPerfil })
     // If the versions differ, the permissions have changed since the session was looked up. The cache
     // must not keep the new map under the old version: after a failover to a standby that was behind,
-    // the old version is the present one again.
+    // the old version may be the present one again.
     if (mapa.version !== versionPermisos) cache.delete(versionPermisos)
     return mapa
   }

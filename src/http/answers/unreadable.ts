@@ -33,8 +33,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The response to the oldest request without an answer. If that request has been read to its end, it
-  // came before the refused one.
+  // The response to the oldest request without an answer. If that request has been read to its end, the
+  // refused bytes came after it. Otherwise they belong to it.
   const response = connection.line?.unanswered[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request. So it is sent after

@@ -1,7 +1,8 @@
 import type { RequestListener } from 'node:http'
 
-/** How many chunks a body may have, and one more for each BYTES_PER_CHUNK bytes. */
+/** How many chunks a body of any size may have. */
 const FREE_CHUNKS = 1000
+/** For each so many bytes, a body may have one more chunk. */
 const BYTES_PER_CHUNK = 512
 
 /**
