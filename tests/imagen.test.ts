@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import https from 'node:https'
+import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -188,21 +189,26 @@ describe('an image host', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     // While the timers are faked, expect.poll would advance the time.
-    const arrived = new Promise<void>((resolve) => {
-      upload = () => resolve()
+    const arrived = new Promise<Socket>((resolve) => {
+      upload = ({ socket }, response) => {
+        // Unlike the time limit of the SDK, that of the service does not start again with each byte.
+        response.write(' ')
+        resolve(socket)
+      }
     })
     let isAnswered = false
     const given = reasons(async () => {
       expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
       isAnswered = true
     })
-    await arrived
+    const connection = await arrived
     vi.advanceTimersByTime(29_999)
     for (let turn = 0; turn < 100; turn += 1) await setImmediate()
     expect(isAnswered).toBe(false)
     vi.advanceTimersByTime(1)
     expect(await given).toEqual(['image host: no answer in time'])
     await expect.poll(urls).toEqual(['upload', 'destroy'])
+    await expect.poll(() => connection.destroyed).toBe(true)
   })
 
   it('that also fails at the removal does not change the answer, and the log has a line about it', async () => {

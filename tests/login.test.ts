@@ -126,7 +126,12 @@ describe('the captcha service', () => {
   it('has 5 s to answer, and only its 200 with success true lets a login through', {
     timeout: 10_000,
   }, async () => {
+    let open = 0
     const url = await serve(async (request, response) => {
+      open += 1
+      request.socket.once('close', () => {
+        open -= 1
+      })
       const form = new URLSearchParams(await text(request))
       FAULTS[form.get('response') ?? '']?.(request, response)
     })
@@ -140,6 +145,8 @@ describe('the captcha service', () => {
     expect(answers).toEqual(NAMES.map((captchaToken) => ({ captchaToken, ...UNAVAILABLE })))
     // The answer without end was not read for 5 s.
     expect(readLog()).toMatch(/content size .* over limit/)
+    // Nor does the service keep the connection to a host that never answers.
+    await expect.poll(() => open).toBe(0)
   })
 })
 

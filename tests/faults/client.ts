@@ -47,15 +47,12 @@ function parse(received: string) {
   }
 }
 
-/** The body with which the first administrator logs in. */
-export const CREDENTIALS = { ...ADMIN, captchaToken: 'humano' }
-
 /** Logs in the first administrator, or another user with the same password; returns the token. */
 export async function login(
   url: string,
   strNombreUsuario = ADMIN.strNombreUsuario,
 ): Promise<string> {
-  const credentials = { ...CREDENTIALS, strNombreUsuario }
+  const credentials = { ...ADMIN, strNombreUsuario, captchaToken: 'humano' }
   const { status, body } = await send('POST', `${url}/api/auth/login`, { body: credentials })
   if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`)
   return body.token
