@@ -13,6 +13,7 @@ import { startImageHost } from '../src/dev/imagenes.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { closeAtEnd } from './cleanup.js'
 import { ADMIN, databaseUrl } from './postgres.js'
+import { SECRETS } from './service.js'
 
 export { ADMIN }
 
@@ -22,7 +23,6 @@ export const ADMIN_ENV = {
   ADMIN_PASSWORD: ADMIN.strPwd,
   ADMIN_EMAIL: ADMIN.strCorreo,
 }
-export const JWT_SECRET = 'un secreto de pruebas de 32 caracteres o mas'
 
 /** A PNG of 1 × 1 pixel as a data URL. */
 export const PNG =
@@ -100,8 +100,7 @@ export async function testApp(
 
   const config = loadConfig({
     DATABASE_URL: env.DATABASE_URL ?? (await cloneDatabase()),
-    JWT_SECRET,
-    CAPTCHA_SECRET: 'secreto del sitio',
+    ...SECRETS,
     CAPTCHA_VERIFY_URL: captcha.url,
     CLOUDINARY_URL: images.cloudinaryUrl,
     LOGIN_RATE_LIMIT: '0',

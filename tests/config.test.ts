@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigError, loadConfig } from '../src/config.js'
+import { SECRETS } from './service.js'
 
 const NEEDED = {
   DATABASE_URL: 'postgres://llavero:clave-de-base@db.local:5432/llavero',
-  JWT_SECRET: 'un secreto de treinta y dos letras',
-  CAPTCHA_SECRET: 'secreto-del-captcha',
-  CLOUDINARY_URL: 'cloudinary://llave:secreto-de-nube@nube',
+  ...SECRETS,
 }
 
 const ADMIN = {

@@ -7,9 +7,9 @@ import { PERFIL_ENDPOINTS } from './contract/perfil.js'
 import { PERMISOS_ENDPOINTS } from './contract/permisos.js'
 import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
-import { sign } from './contract/token.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
 import { addressOf, ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
+import { sign } from './token.js'
 
 /** The endpoints that the contract describes, and others whose rules fit in the same tables. */
 const CONTRACT = {

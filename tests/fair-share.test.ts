@@ -7,7 +7,7 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { BUSY } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { countWaiting } from './hold.js'
-import { addSessions } from './sessions.js'
+import { addSessions } from './users.js'
 
 const POOL_MAX = 4
 const SHARE = POOL_MAX / 2

@@ -10,7 +10,7 @@ import { BUSY } from './answers.js'
 import { testApp } from './app.js'
 import { startHangingCaptcha } from './captcha.js'
 import { during } from './during.js'
-import { addSessions } from './sessions.js'
+import { addSessions } from './users.js'
 
 const MIB = 1024 * 1024
 const REFUSED = { ...BUSY, headers: { 'retry-after': '5' } }

@@ -4,9 +4,10 @@ import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { AnswerWithHeaders } from './answers.js'
-import { ADMIN, JWT_SECRET, startImages, testApp } from './app.js'
+import { ADMIN, startImages, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
+import { SECRETS } from './service.js'
 
 const PASSWORD = 'clave-buena-de-ana'
 const BAD_PASSWORD = 'clave-mala'
@@ -92,7 +93,7 @@ describe('the log', () => {
     ['a token or cookie', () => [...tokens, ...tokens.map(lastPart), 'auth_token']],
     ['a captcha token', () => [CAPTCHA_TOKEN]],
     ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
-    ['a secret of the service', () => [JWT_SECRET, service.config.CAPTCHA_SECRET]],
+    ['a secret of the service', () => [SECRETS.JWT_SECRET, SECRETS.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
   ])('never contains %s', (_, secrets) => {
     expect(secrets().every((secret) => secret.length > 3)).toBe(true)

@@ -5,6 +5,7 @@ import { statusCodeAnswer, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { says, serve } from './serve.js'
+import { SECRETS } from './service.js'
 
 const UNAVAILABLE = statusCodeAnswer(
   503,
@@ -46,7 +47,7 @@ it('verifies the captcha once, before the credentials, with the secret and the a
   await attempt({ captchaToken: 'rechazar' })
   await attempt({ strPwd: undefined, captchaToken: 'tres' })
   await attempt({ captchaToken: '' })
-  const form = { secret: 'secreto del sitio', remoteip: '127.0.0.1' }
+  const form = { secret: SECRETS.CAPTCHA_SECRET, remoteip: '127.0.0.1' }
   expect(captcha.requests).toEqual([
     { ...form, response: 'uno' },
     { ...form, response: 'rechazar' },

@@ -1,9 +1,7 @@
-import { createHmac } from 'node:crypto'
 import postgres from 'postgres'
 import { migrate } from '../../src/database/migrations.js'
-import { SECRETS } from '../service.js'
+import { sign } from '../token.js'
 
-export const { JWT_SECRET } = SECRETS
 export const MODULOS = 200
 
 export interface Usuario {
@@ -108,12 +106,9 @@ export const readData = async (url: string) => ({
 
 /** Returns a header with a token like those that the service issues. */
 export function authorization({ id, idPerfil, nombre }: Usuario) {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const iat = Math.floor(Date.now() / 1000)
-  const payload = { id, idPerfil, nombre, iat, exp: iat + 28_800 }
-  const content = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}`
-  const signature = createHmac('sha256', JWT_SECRET).update(content).digest('base64url')
-  return { authorization: `Bearer ${content}.${signature}` }
+  const token = sign({ id, idPerfil, nombre, iat, exp: iat + 28_800 })
+  return { authorization: `Bearer ${token}` }
 }
 
 /** Returns for each user a request for that user's permission map. */

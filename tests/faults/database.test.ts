@@ -8,9 +8,9 @@ import { closeAtEnd } from '../cleanup.js'
 import { startDatabaseProxy } from '../database-proxy.js'
 import { addressOf, type EndpointName, endpoint, flagsOf, usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
+import { addUsers, nombreOf } from '../users.js'
 import { connectTo, type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
-import { addUsers, nombreOf } from './users.js'
 
 const POOL_MAX = 10
 const MAX_CONNECTIONS = 20

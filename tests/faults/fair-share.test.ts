@@ -3,9 +3,9 @@ import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Answer } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
+import { addUsers, nombreOf } from '../users.js'
 import { send } from './client.js'
 import { type Service, startService } from './service.js'
-import { addUsers, nombreOf } from './users.js'
 
 const USERS = 20_000
 const SECONDS = 8

@@ -7,12 +7,12 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { ADMIN_ENV, cloneDatabase } from '../app.js'
-import { authorization, JWT_SECRET } from '../bench/data.js'
+import { authorization } from '../bench/data.js'
 import { inChunks } from '../chunks.js'
 import { during } from '../during.js'
 import { serve } from '../serve.js'
 import { killAll, start } from '../service.js'
-import { addUsers } from './users.js'
+import { addUsers } from '../users.js'
 
 const CONCURRENT = 50
 /** The most memory that the service may use, in MB; a container of 512 MiB has more. */
@@ -40,7 +40,6 @@ beforeAll(async () => {
   const url = await cloneDatabase()
   const env = {
     DATABASE_URL: url,
-    JWT_SECRET,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
     ...ADMIN_ENV,
   }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
-import { authorization, JWT_SECRET, mapRequests, readData, seed } from '../bench/data.js'
+import { authorization, mapRequests, readData, seed } from '../bench/data.js'
 import type { Load, LoadRequest } from '../bench/load.js'
 import { p99, residentMb } from '../bench/measure.js'
 import {
@@ -47,7 +47,7 @@ beforeAll(async () => {
   sessions = administradores.map((administrador) => authorization(administrador))
   requests = mixed(lectores)
   folder = await mkdtemp(join(tmpdir(), 'llavero-overload-'))
-  const env = { ...SECRETS, DATABASE_URL: url, JWT_SECRET, LOG_LEVEL: 'warn' }
+  const env = { ...SECRETS, DATABASE_URL: url, LOG_LEVEL: 'warn' }
   service = await startServer(SERVERS.service, env, folder)
   generator = startGenerator()
 })

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import type { testApp } from '../app.js'
-import { sign } from '../contract/token.js'
+import { sign } from '../token.js'
 
 /**
  * Inserts rows beside those that testApp has created. Each sequence of requests begins with all of

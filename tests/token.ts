@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { JWT_SECRET } from '../app.js'
+import { SECRETS } from './service.js'
 
 /** Returns a JWT with this payload. With the algorithm `none` its signature is empty. */
-export function sign(payload: object, alg = 'HS256', key = JWT_SECRET) {
+export function sign(payload: object, alg = 'HS256', key = SECRETS.JWT_SECRET) {
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
   const text = `${encode({ alg, typ: 'JWT' })}.${encode(payload)}`
   if (alg === 'none') return `${text}.`
