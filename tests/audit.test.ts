@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import type postgres from 'postgres'
+import { describe, expect, inject, it } from 'vitest'
 import { listAuditoria } from '../src/auditoria/queries.js'
 import type { AuditoriaFiltro } from '../src/auditoria/schemas.js'
 import { migrate } from '../src/database/migrations.js'
@@ -9,6 +9,7 @@ import type { Sql } from '../src/database/sql.js'
 import type { AnswerWithHeaders } from './answers.js'
 import { FORBIDDEN, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, testApp } from './app.js'
+import { connectTo } from './connect.js'
 import { ALL, FLAGS, usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 import { databaseUrl } from './postgres.js'
@@ -239,10 +240,7 @@ describe('the audit of a write', () => {
       create database ${name}
         template template0 encoding 'UTF8' locale_provider icu icu_locale 'tr'
     `)
-    const turkish = postgres(databaseUrl(inject('serverUrl'), name), {
-      max: 1,
-      onnotice: () => {},
-    })
+    const turkish = connectTo(databaseUrl(inject('serverUrl'), name))
     await migrate(turkish)
     await turkish`insert into modulo ("strNombreModulo") values ('VENTAS')`
     const [last] = await turkish`select accion from auditoria order by id desc limit 1`
@@ -293,7 +291,7 @@ describe('the audit of a write', () => {
   })
 
   it('looks up names by their keys, also after a statement has changed many records', async () => {
-    const own = postgres(service.config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
+    const own = connectTo(service.config.DATABASE_URL.url)
     const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
     const insert = (tx: postgres.Sql) =>
       tx`insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, ${idModulo})`
@@ -312,13 +310,11 @@ describe('the audit of a write', () => {
     const remove = (tx: postgres.Sql) =>
       tx`delete from permisos_perfil where "idPerfil" = ${idPerfil}`
     expect(await countReads(own, 'perfil', remove)).toBeLessThan(100)
-    await own.end()
   })
 
   it('looks up the names of modules by their keys, also with a plan from a time of few modules', async () => {
-    const own = postgres(service.config.DATABASE_URL.url, {
-      max: 1,
-      connection: { plan_cache_mode: 'force_generic_plan' },
+    const own = connectTo(service.config.DATABASE_URL.url, {
+      plan_cache_mode: 'force_generic_plan',
     })
     const [idPerfil, idModulo] = [await addPerfil(), await addModulo()]
     const remove = (tx: postgres.Sql) =>
@@ -335,7 +331,6 @@ describe('the audit of a write', () => {
       select ${idPerfil}, id from modulo where "strNombreModulo" like 'UNO DE MUCHOS%'
     `
     expect(await countReads(own, 'modulo', remove)).toBeLessThan(1000)
-    await own.end()
   })
 
   it('has an update of any column of a profile but those that triggers change', async () => {
@@ -773,15 +768,14 @@ it.each([
 })
 
 // Connections of the pool have these settings.
-const connection: object = { random_page_cost: '1.1', plan_cache_mode: 'force_generic_plan' }
+const SETTINGS = { random_page_cost: '1.1', plan_cache_mode: 'force_generic_plan' }
 
 it.each([
   ['without statistics', 'select'],
   ['with statistics', 'analyze auditoria'],
 ])('PostgreSQL reads at most 60 rows for a page of the audit, %s', async (_, statement) => {
   // A new connection has no plans from a time when the audit was small.
-  const copy = postgres(await cloneDatabase(), { max: 1, connection })
-  onTestFinished(() => copy.end())
+  const copy = connectTo(await cloneDatabase(), SETTINGS)
   await copy`
     insert into auditoria (fecha, "idUsuario", "strNombreUsuario", accion, entidad, "idEntidad")
     select '2020-01-01'::timestamptz + n * interval '1 second', n % 2, 'x', 'login',

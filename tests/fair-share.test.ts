@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { BUSY } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { countWaiting } from './hold.js'
+import { serve } from './serve.js'
 import { addSessions } from './users.js'
 
 const POOL_MAX = 4
@@ -14,7 +12,7 @@ const SHARE = POOL_MAX / 2
 const MAX_WAITING = 64
 
 const service = await testApp({ DATABASE_POOL_MAX: String(POOL_MAX) })
-const { app, call, config } = service
+const { app, call, sql } = service
 
 /** A user who sends too many requests, and another one. Each test has new ones. */
 let one: { id: number; token: string }
@@ -34,17 +32,14 @@ function write({ token }: typeof one) {
   return call('PUT', '/api/perfil/1', body, { token })
 }
 
-async function whileLocked(work: () => Promise<unknown>) {
-  const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-  await sql.begin(async (sql) => {
-    await sql`select from perfil where id = 1 for update`
+const whileLocked = (work: () => Promise<unknown>) =>
+  sql.begin(async (tx) => {
+    await tx`select from perfil where id = 1 for update`
     await work()
   })
-  await sql.end()
-}
 
 /** Waits until `count` sessions of the database wait for a lock. */
-const expectLocked = (count: number) => expect.poll(() => countWaiting(service.sql)).toBe(count)
+const expectLocked = (count: number) => expect.poll(() => countWaiting(sql)).toBe(count)
 
 it('answers another session while one session sends 200 statements that wait for a lock', async () => {
   let writes: Promise<unknown[]> | undefined
@@ -56,7 +51,7 @@ it('answers another session while one session sends 200 statements that wait for
       expect(await list(other.token)).toMatchObject({ status: 200 })
       expect(performance.now() - begin).toBeLessThan(1000)
     }
-    expect(await countWaiting(service.sql)).toBe(SHARE)
+    expect(await countWaiting(sql)).toBe(SHARE)
   })
   await writes
 })
@@ -87,10 +82,9 @@ it('counts the requests of all tokens of one user together', async () => {
 })
 
 it('lets the look-ups of sessions have half of the connections', async () => {
-  const sql = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
   const lists: Promise<unknown>[] = []
-  await sql.begin(async (sql) => {
-    await sql`lock table usuario`
+  await sql.begin(async (tx) => {
+    await tx`lock table usuario`
     while (lists.length < POOL_MAX) {
       lists.push(list(one.token))
       await sleep(20)
@@ -98,7 +92,6 @@ it('lets the look-ups of sessions have half of the connections', async () => {
     expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
   })
   expect(await Promise.all(lists)).toMatchObject(Array(POOL_MAX).fill({ status: 200 }))
-  await sql.end()
 })
 
 it('answers requests for the user’s own permission map while the user’s statements wait', async () => {
@@ -114,36 +107,26 @@ it('answers requests for the user’s own permission map while the user’s stat
 })
 
 it('answers the other requests of a user whose uploads wait for a silent image host', async () => {
-  const host = createServer(() => {})
-  host.listen(0, '127.0.0.1')
-  await once(host, 'listening')
-  onTestFinished(() => {
-    host.closeAllConnections()
-    host.close()
-  })
-  const { port } = host.address() as AddressInfo
+  const received: Socket[] = []
+  const url = await serve(({ socket }) => void received.push(socket))
   const silent = await testApp({
     DATABASE_POOL_MAX: '2',
-    CLOUDINARY_URL: `cloudinary://1:x@nube?upload_prefix=http://127.0.0.1:${port}`,
+    CLOUDINARY_URL: `cloudinary://1:x@nube?upload_prefix=${url}`,
   })
   const [uploader] = await addSessions(silent, 1)
   const token = uploader?.token ?? ''
   const usuario = { idPerfil: 1, strPwd: 'una clave', imagenBase64: PNG }
-  let received = 0
-  host.on('request', () => {
-    received += 1
-  })
   const uploads = ['a', 'b', 'c'].map((nombre) => {
     const names = { strNombreUsuario: `${nombre} sube`, strCorreo: `${nombre}@sube.es` }
     return silent.call('POST', '/api/usuario', { ...usuario, ...names }, { token })
   })
-  await expect.poll(() => received).toBe(3)
+  await expect.poll(() => received.length).toBe(3)
   for (let request = 0; request < 10; request += 1) {
     const begin = performance.now()
     const answer = await silent.call('GET', '/api/modulo/list', undefined, { token })
     expect(answer).toMatchObject({ status: 200 })
     expect(performance.now() - begin).toBeLessThan(1000)
   }
-  host.closeAllConnections()
+  for (const connection of received) connection.destroy()
   for (const { status } of await Promise.all(uploads)) expect(status).toBe(500)
 })

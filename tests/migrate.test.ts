@@ -1,20 +1,14 @@
 import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres, { type Sql } from 'postgres'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Sql } from 'postgres'
+import { describe, expect, it } from 'vitest'
 import { MIGRATION_LOCK, migrate } from '../src/database/migrations.js'
 import { VERSION } from '../src/version.js'
 import { cloneDatabase } from './app.js'
+import { connectTo } from './connect.js'
 
 const MIGRATIONS = (await readdir('sql/migrations')).sort()
-
-/** Opens a connection that ends with the test. */
-function connectTo(url: string) {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  onTestFinished(() => sql.end())
-  return sql
-}
 
 /** Connects to a database that has been migrated. */
 const openMigrated = async () => connectTo(await cloneDatabase())
@@ -31,7 +25,12 @@ it('applies every migration once, in order, and returns their names', async () =
 
 it('waits for a migration by another replica, whatever the defaults of the server are', async () => {
   const url = await cloneDatabase('template0')
-  const [holder, watcher, one, other] = [url, url, url, url].map(connectTo) as [Sql, Sql, Sql, Sql]
+  const [holder, watcher, one, other] = [url, url, url, url].map((each) => connectTo(each)) as [
+    Sql,
+    Sql,
+    Sql,
+    Sql,
+  ]
   for (const sql of [one, other]) {
     await sql`set statement_timeout = 100`
     await sql`set default_transaction_isolation = 'repeatable read'`

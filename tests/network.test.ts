@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
 import { describe, it, type TestContext } from 'vitest'
 import { loadConfig } from '../src/config.js'
 import { openPrimary } from '../src/database/connection.js'
 import { openPool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
+import { connectTo } from './connect.js'
 import { startDatabaseProxy } from './database-proxy.js'
 import { handleEvents } from './events.js'
 import { openConnections } from './hold.js'
@@ -24,7 +24,7 @@ type OnTestFinished = TestContext['onTestFinished']
  */
 async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished) {
   const database = new URL(await cloneDatabase())
-  const direct = postgres(database.href, { max: 1, onnotice: () => {} })
+  const direct = connectTo(database.href)
   const proxy = await startDatabaseProxy(database, { tls })
   const env = { ...SECRETS, DATABASE_URL: proxy.url.href, DATABASE_POOL_MAX: String(SIZE) }
   const pool = openPool(loadConfig(env), { info: () => {}, error: () => {} })
@@ -32,7 +32,6 @@ async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished)
     proxy.serve()
     await pool.end()
     await proxy.stop()
-    await direct.end()
   })
   const ask = (seconds: number) => pool`select ${seconds}::float as n, pg_sleep(${seconds})`
   const occupy = (seconds: number) =>

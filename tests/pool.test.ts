@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { queryObjects } from 'node:v8'
-import postgres from 'postgres'
 import { test } from 'vitest'
 import { loadConfig } from '../src/config.js'
 import { openPool, type Pool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
+import { connectTo } from './connect.js'
 import { startDatabaseProxy } from './database-proxy.js'
 import { handleEvents } from './events.js'
 import { openConnections } from './hold.js'
@@ -19,11 +19,7 @@ const NOT_SENT = 'the statement was not sent to the database'
 const it = test
   .extend('database', async () => new URL(await cloneDatabase()))
   /** A connection to the database that does not lead through the proxy. */
-  .extend('direct', ({ database }, { onCleanup }) => {
-    const direct = postgres(database.href, { max: 1, onnotice: () => {} })
-    onCleanup(() => direct.end())
-    return direct
-  })
+  .extend('direct', ({ database }) => connectTo(database.href))
   .extend('proxy', async ({ database }, { onCleanup }) => {
     const proxy = await startDatabaseProxy(database)
     onCleanup(proxy.stop)

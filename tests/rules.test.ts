@@ -1,6 +1,6 @@
-import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { cloneDatabase } from './app.js'
+import { connectTo } from './connect.js'
 import { countReads } from './reads.js'
 
 /** How many profiles there are: so many that the planner may prefer a sequential scan. */
@@ -8,8 +8,7 @@ const PERFILES = 2000
 /** How many permission records each profile has. */
 const RECORDS = 100
 
-const sql = postgres(await cloneDatabase(), { max: 1, onnotice: () => {} })
-afterAll(() => sql.end())
+const sql = connectTo(await cloneDatabase())
 
 /** The ids of two users who are no administrators. Each has the same id as its profile. */
 const JEFE = 2

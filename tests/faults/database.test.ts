@@ -5,11 +5,12 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, BUSY, INTERNAL, NOT_READY, READY } from '../answers.js'
 import { PNG } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
+import { connectTo } from '../connect.js'
 import { startDatabaseProxy } from '../database-proxy.js'
 import { addressOf, type EndpointName, endpoint, flagsOf, usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
 import { addUsers, nombreOf } from '../users.js'
-import { connectTo, type Database, startDatabase } from './database.js'
+import { type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
 const POOL_MAX = 10

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { startPostgres } from '../../src/dev/postgres.js'
 import { closeAtEnd } from '../cleanup.js'
 
@@ -79,10 +78,3 @@ function statOf(pid: number) {
 }
 
 const isRunning = (pid: number) => !['Z', undefined].includes(statOf(pid)?.state)
-
-/** Opens a connection for the test itself; it is closed after the tests of the file. */
-export function connectTo(url: string) {
-  const sql = postgres(url, { max: 1, onnotice: () => {}, idle_timeout: 0 })
-  closeAtEnd(() => sql.end({ timeout: 1 }))
-  return sql
-}

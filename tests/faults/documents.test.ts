@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { expect, it, onTestFinished } from 'vitest'
 import { insertMuestra } from '../../src/dev/muestra.js'
 import { cloneDatabase } from '../app.js'
+import { connectTo } from '../connect.js'
 import { type Document, type Fence, readDocuments } from '../markdown.js'
 import { installed } from './program.js'
 import { type Service, startService } from './service.js'
@@ -151,8 +152,7 @@ const textsWith = (language: string, part: RegExp) =>
 it('the statements of docs/operating.md find the answers to its questions in the audit', async () => {
   const { service, DATABASE_URL } = await startSample()
   const { carlos, bruna, nuevo } = await sendAuditedRequests(service)
-  const sql = postgres(DATABASE_URL, { max: 1 })
-  onTestFinished(() => sql.end())
+  const sql = connectTo(DATABASE_URL)
   const [days] = await sql`
     select current_date::text as today, (current_date + 1)::text as tomorrow
   `

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
+import { connectTo } from '../connect.js'
 import { FLAGS } from '../endpoints.js'
-import { connectTo, type Database, startDatabase } from './database.js'
+import { type Database, startDatabase } from './database.js'
 import { startService } from './service.js'
 
 const KILLS = 100

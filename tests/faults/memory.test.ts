@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
-import { ADMIN_ENV, cloneDatabase } from '../app.js'
+import { cloneDatabase } from '../app.js'
 import { authorization } from '../bench/data.js'
 import { inChunks } from '../chunks.js'
+import { connectTo } from '../connect.js'
 import { during } from '../during.js'
 import { serve } from '../serve.js'
-import { killAll, start } from '../service.js'
 import { addUsers } from '../users.js'
+import { type Service, startService } from './service.js'
 
 const CONCURRENT = 50
 /** The most memory that the service may use, in MB; a container of 512 MiB has more. */
@@ -28,7 +28,7 @@ const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
  */
 const sessionOf = (id: number) => authorization({ id, idPerfil: 1, nombre: 'raiz' })
 
-let service: Awaited<ReturnType<typeof start>>
+let service: Service
 let pid: number
 
 beforeAll(async () => {
@@ -38,18 +38,13 @@ beforeAll(async () => {
     response.end(JSON.stringify({ public_id: 'usuarios_corp/x', secure_url: 'https://x.es/x.png' }))
   })
   const url = await cloneDatabase()
-  const env = {
+  service = await startService({
     DATABASE_URL: url,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
-    ...ADMIN_ENV,
-  }
-  service = await start(env)
+  })
   pid = service.child.pid ?? 0
-  const sql = postgres(url, { max: 1 })
-  await addUsers(sql, CONCURRENT)
-  await sql.end()
+  await addUsers(connectTo(url), CONCURRENT)
 })
-afterAll(killAll)
 
 /**
  * Sends the head of a POST; without `length`, its body is chunked. The service may close the

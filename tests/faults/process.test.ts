@@ -2,13 +2,12 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATION_LOCK } from '../../src/database/migrations.js'
 import { READY } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
-import { closeAtEnd } from '../cleanup.js'
+import { connectTo } from '../connect.js'
 import { killAll, launch, SECRETS } from '../service.js'
 import { startService } from './service.js'
 
@@ -24,9 +23,7 @@ afterEach(killAll)
 /** Creates a database, migrated or from `template`; returns its URL and a connection to it. */
 async function useDatabase(template?: string) {
   const url = await cloneDatabase(template)
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  closeAtEnd(() => sql.end())
-  return { url, sql }
+  return { url, sql: connectTo(url) }
 }
 
 describe('a start', () => {

@@ -5,19 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startCaptcha } from '../../src/dev/captcha.js'
+import type postgres from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/dev/postgres.js'
 import type { Answer } from '../answers.js'
-import { ADMIN_ENV, cloneDatabase } from '../app.js'
-import { type Environment, killAll, start } from '../service.js'
+import { cloneDatabase } from '../app.js'
+import { connectTo } from '../connect.js'
+import { killAll } from '../service.js'
 import { login, send } from './client.js'
 import { installed, run } from './program.js'
+import { type Service, startService } from './service.js'
 
 const CLIENTS = 20
-
-type Replica = Awaited<ReturnType<typeof start>>
 
 interface Proxy {
   name: string
@@ -80,13 +79,6 @@ const PROXIES: Proxy[] = [
     args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
   },
 ]
-
-let captcha: Awaited<ReturnType<typeof startCaptcha>>
-
-beforeAll(async () => {
-  captcha = await startCaptcha()
-})
-afterAll(() => captcha.close())
 
 /** Starts the proxy in front of two ports. */
 async function startProxy({ program, readConfig, args }: Proxy, ports: number[]) {
@@ -165,19 +157,18 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
   const isMissing = !installed(proxy.program)
   const skipNote = isMissing ? ` (skipped: ${proxy.program} is not installed)` : ''
   let sql: postgres.Sql
-  let env: Environment
+  let DATABASE_URL: string
   const ports: number[] = []
-  const replicas: Replica[] = []
+  const replicas: Service[] = []
   let url: string
   let token: string
 
   beforeAll(async () => {
     if (isMissing) return
-    const database = await cloneDatabase()
-    sql = postgres(database, { max: 1, onnotice: () => {} })
-    env = { ...ADMIN_ENV, DATABASE_URL: database, CAPTCHA_VERIFY_URL: captcha.url }
+    DATABASE_URL = await cloneDatabase()
+    sql = connectTo(DATABASE_URL)
     ports.push(await freePort(), await freePort())
-    const starts = ports.map((port) => start({ ...env, PORT: `${port}` }))
+    const starts = ports.map((port) => startService({ DATABASE_URL, PORT: `${port}` }))
     replicas.push(...(await Promise.all(starts)))
     await sql`insert into perfil ("strNombrePerfil") values ('Segundo'), ('Tercero')`
     const running = await startProxy(proxy, ports)
@@ -186,16 +177,15 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
     return async () => {
       await running.stop()
       await killAll()
-      await sql.end()
     }
   })
 
   /** Restarts a replica on its port and waits until the proxy sends it requests again. */
   async function restart(index: number) {
-    const old = replicas[index] as Replica
+    const old = replicas[index] as Service
     old.child.kill('SIGTERM')
     expect(await old.ended).toEqual({ code: 0, signal: null, stderr: '' })
-    const fresh = await start({ ...env, PORT: `${ports[index]}` })
+    const fresh = await startService({ DATABASE_URL, PORT: `${ports[index]}` })
     replicas[index] = fresh
     await expect.poll(() => fresh.readLog().includes('/api/'), { timeout: 15_000 }).toBe(true)
   }

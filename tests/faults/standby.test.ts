@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { READY } from '../answers.js'
+import { closeAtEnd } from '../cleanup.js'
+import { connectTo } from '../connect.js'
+import { startDatabaseProxy } from '../database-proxy.js'
 import { launch, SECRETS } from '../service.js'
-import { connectTo, type Database, newFolder, startDatabase } from './database.js'
+import { type Database, newFolder, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
 /** Starts a primary and a synchronous standby, which has every write that the primary confirmed. */
@@ -142,24 +143,14 @@ describe('while a proxy leads to a paused standby instead of the primary', () =>
     async (hosts) => {
       const { primary, standby } = await startPair()
       // The proxy leads to the one server, and after a switchover to the other one.
-      let target = primary.port
-      const links = new Set<Socket>()
-      const proxy = net.createServer((client) => {
-        const server = net.connect(target, '127.0.0.1')
-        links.add(client)
-        client.pipe(server).pipe(client)
-        client.on('error', () => server.destroy()).on('close', () => server.destroy())
-        server.on('error', () => client.destroy()).on('close', () => client.destroy())
-      })
-      proxy.listen(0, '127.0.0.1')
-      await once(proxy, 'listening')
-      const { port } = proxy.address() as AddressInfo
-      const url = new URL(addressOf(primary))
-      url.port = String(port)
+      const target = new URL(addressOf(primary))
+      const proxy = await startDatabaseProxy(target)
+      closeAtEnd(proxy.stop)
+      const { port } = proxy.host
       const DATABASE_URL =
         hosts === 'the proxy and the standby'
-          ? url.href.replace(`${port}`, `${port},127.0.0.1:${standby.port}`)
-          : url.href
+          ? proxy.url.href.replace(`${port}`, `${port},127.0.0.1:${standby.port}`)
+          : proxy.url.href
       const service = await startService({ DATABASE_URL })
       const token = await service.login()
       const list = (token: string) => service.call('GET', '/api/perfil/list', undefined, token)
@@ -169,17 +160,15 @@ describe('while a proxy leads to a paused standby instead of the primary', () =>
       // The standby still has the session that ends now, and not the one that begins.
       expect((await service.call('POST', '/api/auth/logout', undefined, token)).status).toBe(200)
       const next = await service.login()
-      target = standby.port
-      for (const link of links) link.destroy()
+      target.port = `${standby.port}`
+      proxy.cut()
       for (let ask = 0; ask < 3; ask++) {
         expect((await list(token)).status).toBe(500)
         expect((await list(next)).status).toBe(500)
         expect((await service.call('GET', '/health/ready')).status).toBe(503)
       }
-      target = primary.port
+      target.port = `${primary.port}`
       await expect.poll(async () => (await list(next)).status, { timeout: 10_000 }).toBe(200)
-      for (const link of links) link.destroy()
-      proxy.close()
     },
   )
 })

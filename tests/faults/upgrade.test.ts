@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
 import { expect, it } from 'vitest'
 import { READY } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
+import { connectTo } from '../connect.js'
 import { usuario } from '../endpoints.js'
 import { type Service, startService } from './service.js'
 
@@ -203,8 +203,7 @@ function loadReplica(service: Service, name: string) {
 
 it('an old replica works beside a newer one, and changes no schema when it restarts', async () => {
   const env = { DATABASE_URL: await cloneDatabase() }
-  const sql = postgres(env.DATABASE_URL, { max: 1 })
-  closeAtEnd(() => sql.end())
+  const sql = connectTo(env.DATABASE_URL)
   const readVersion = () => sql`
     select array(select nombre || aplicada from migracion order by nombre) as migraciones,
       array(select proname || prosrc from pg_proc where pronamespace = 'public'::regnamespace
@@ -242,8 +241,7 @@ it.skipIf(!hasRelease)(
   `release 0.2.0 works beside this release, which replaces it and is replaced by it, and the audit has the writes of both${skipNote}`,
   async () => {
     const env = { DATABASE_URL: await cloneDatabase('template0') }
-    const sql = postgres(env.DATABASE_URL, { max: 1 })
-    closeAtEnd(() => sql.end())
+    const sql = connectTo(env.DATABASE_URL)
     const release = await installRelease()
 
     const old = await startService(env, release)

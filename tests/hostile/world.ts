@@ -1,4 +1,3 @@
-import postgres from 'postgres'
 import type { testApp } from '../app.js'
 import { sign } from '../token.js'
 
@@ -67,13 +66,11 @@ const SETUP = `
  * example of a login. `restore` restores all rows; `changes` returns a number that every change
  * raises.
  */
-export async function fillWorld({ pool, passwords, config }: Awaited<ReturnType<typeof testApp>>) {
+export async function fillWorld({ pool, sql, passwords }: Awaited<ReturnType<typeof testApp>>) {
   await pool`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
   // The new password has ended the sessions, but the tokens below have no `ver`.
   await pool`update usuario set "versionSesion" = 0`
-  const direct = postgres(config.DATABASE_URL.url, { max: 1, onnotice: () => {} })
-  await direct.unsafe(ROWS + SETUP)
-  await direct.end()
+  await sql.unsafe(ROWS + SETUP)
   return {
     restore: async () => {
       await pool`select prueba.restaurar()`
