@@ -7,10 +7,10 @@ import {
   endpoint,
   FLAGS,
   type Flag,
-  flags,
   type Method,
   SYSTEM_MODULES,
 } from './endpoints.js'
+import { insertModulo, insertPerfil, insertPermiso, insertUsuario, readTables } from './tables.js'
 
 /** An id that no row has. */
 const UNKNOWN_ID = 999_999
@@ -24,15 +24,11 @@ let turn = 0
 
 async function makeWorld() {
   turn += 1
-  const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
   const perfil = (nombre: string, administrador = false) =>
-    idOf(sql`insert into perfil ("strNombrePerfil", "bitAdministrador")
-      values (${`${nombre} ${turn}`}, ${administrador}) returning id`)
-  const modulo = (nombre: string) =>
-    idOf(sql`insert into modulo ("strNombreModulo") values (${`${nombre} ${turn}`}) returning id`)
+    insertPerfil(sql, `${nombre} ${turn}`, administrador)
+  const modulo = (nombre: string) => insertModulo(sql, `${nombre} ${turn}`)
   const usuario = (nombre: string, idPerfil: number) =>
-    idOf(sql`insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-      values (${`${nombre}${turn}`}, ${idPerfil}, 'hash', ${`${nombre}${turn}@x.es`}) returning id`)
+    insertUsuario(sql, `${nombre}${turn}`, idPerfil)
 
   const [propio, debil, fuerte, administrador] = await Promise.all([
     perfil('propio'),
@@ -64,35 +60,22 @@ async function moduloId(name: string) {
 }
 
 /** Adds a permission record and returns its id. */
-async function grant(idPerfil: number, idModulo: number, ...granted: Flag[]) {
-  const row = { idPerfil, idModulo, ...flags(...granted) }
-  const [created] = await sql<{ id: number }[]>`
-    insert into permisos_perfil ${sql(row)} returning id`
-  return created?.id as number
-}
+const grant = (idPerfil: number, idModulo: number, ...granted: Flag[]) =>
+  insertPermiso(sql, idPerfil, idModulo, ...granted)
 
 const attack = async (method: Method, url: string, body?: unknown) =>
   withoutHeaders(await call(method, url, body, { token: world.token }))
-
-/** Returns all rows of the four tables as text. */
-const snapshot = () =>
-  Promise.all([
-    sql`select * from perfil order by id`,
-    sql`select * from modulo order by id`,
-    sql`select * from permisos_perfil order by id`,
-    sql`select * from usuario order by id`,
-  ]).then((tables) => JSON.stringify(tables))
 
 /**
  * Expects that the attacker's request is answered with 403, which says what is lacking, and changes
  * no row.
  */
 async function expectRefused(method: Method, url: string, body?: unknown) {
-  const before = await snapshot()
+  const before = await readTables(sql)
   const { headers, ...answer } = await call(method, url, body, { token: world.token })
   expect(answer).toEqual(FORBIDDEN)
   expect(headers['x-needs']).toMatch(/^(administrador|[^:]+:bit[A-Z]\w+)$/)
-  expect(await snapshot()).toBe(before)
+  expect(await readTables(sql)).toEqual(before)
 }
 
 const editado = (idPerfil: number, changes: object = {}) => ({

@@ -4,22 +4,13 @@ import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { ADMIN, ADMIN_ENV, testApp } from './app.js'
 import { ALL } from './endpoints.js'
 import { countWaiting } from './hold.js'
+import { readTables } from './tables.js'
 
 const { app, pool, passwords, config, call, readLog, sql } = await testApp()
 
 /** Sets up the administrator of ADMIN_ENV, in which `changes` replace variables. */
 const ensure = (changes: object = {}) =>
   ensureAdministrador(pool, passwords, { ...config, ...ADMIN_ENV, ...changes }, app.log)
-
-/** Reads the rows of all tables that ADMIN_* may change. */
-async function contents() {
-  const [row] = await sql`
-    select (select jsonb_agg(perfil order by id) from perfil) as perfiles,
-      (select jsonb_agg(usuario order by id) from usuario) as usuarios,
-      (select jsonb_agg(permisos_perfil order by id) from permisos_perfil) as permisos
-  `
-  return row as Record<'perfiles' | 'usuarios' | 'permisos', any>
-}
 
 beforeEach(async () => {
   await sql`truncate perfil, permisos_perfil, usuario restart identity`
@@ -30,12 +21,12 @@ describe('the administrator of ADMIN_*', () => {
     await sql`insert into perfil ("strNombrePerfil") values ('ADMINISTRADOR')`
     await sql`insert into modulo ("strNombreModulo") values ('VENTAS')`
     await ensure()
-    expect(await contents()).toMatchObject({
-      perfiles: [
+    expect(await readTables(sql)).toMatchObject({
+      perfil: [
         { id: 1, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: false },
         { id: 2, strNombrePerfil: 'ADMINISTRADOR', bitAdministrador: true },
       ],
-      usuarios: [
+      usuario: [
         {
           strNombreUsuario: 'raiz',
           idPerfil: 2,
@@ -46,7 +37,7 @@ describe('the administrator of ADMIN_*', () => {
           imagenUrl: null,
         },
       ],
-      permisos: [1, 2, 3, 4, 5].map((idModulo) => ({ idPerfil: 2, idModulo, ...ALL })),
+      permisos_perfil: [1, 2, 3, 4, 5].map((idModulo) => ({ idPerfil: 2, idModulo, ...ALL })),
     })
     const rows = await sql`
       select entidad, accion, "strNombreUsuario" from auditoria order by id desc limit 3
@@ -73,14 +64,14 @@ describe('the administrator of ADMIN_*', () => {
       values ('otra', 2, 'x', 'otra@ejemplo.com', null, false),
         ('raiz', 1, 'x', 'propio@ejemplo.com', '555', false)
     `
-    const before = await contents()
+    const before = await readTables(sql)
     await ensure()
     const taken = {
       ...before,
-      usuarios: [
-        before.usuarios[0],
+      usuario: [
+        before.usuario[0],
         {
-          ...before.usuarios[1],
+          ...before.usuario[1],
           idPerfil: 2,
           idEstadoUsuario: true,
           // The new password ends the sessions that began with the old one.
@@ -89,7 +80,7 @@ describe('the administrator of ADMIN_*', () => {
         },
       ],
     }
-    expect(await contents()).toEqual(taken)
+    expect(await readTables(sql)).toEqual(taken)
     const [last] = await sql`select * from auditoria order by id desc limit 1`
     expect(last).toMatchObject({
       entidad: 'usuario',
@@ -105,7 +96,7 @@ describe('the administrator of ADMIN_*', () => {
     // it.
     await ensure({ ADMIN_PASSWORD: 'otra-clave' })
     await ensure({ ADMIN_USERNAME: 'nueva', ADMIN_EMAIL: 'nueva@x.es' })
-    expect(await contents()).toEqual(taken)
+    expect(await readTables(sql)).toEqual(taken)
     expect(readLog()).toContain('"msg":"an active administrator exists: ADMIN_* is ignored"')
     expect(readLog()).not.toContain('otra-clave')
   })
@@ -121,9 +112,9 @@ describe('the administrator of ADMIN_*', () => {
       await expect.poll(() => countWaiting(sql)).toBe(2)
     })
     await starts
-    const { perfiles, usuarios } = await contents()
-    expect(perfiles).toHaveLength(1)
-    expect(usuarios).toHaveLength(1)
+    const { perfil, usuario } = await readTables(sql)
+    expect(perfil).toHaveLength(1)
+    expect(usuario).toHaveLength(1)
   })
 
   it.each([
@@ -166,7 +157,7 @@ describe('the administrator of ADMIN_*', () => {
       await tx`select pg_advisory_xact_lock(7305511407)`
     })
     await start
-    expect((await contents()).perfiles).toMatchObject([{}, { bitAdministrador: true }])
+    expect((await readTables(sql)).perfil).toMatchObject([{}, { bitAdministrador: true }])
   })
 
   it.each([
@@ -187,8 +178,8 @@ describe('the administrator of ADMIN_*', () => {
       insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
       values ('otra', 1, 'x', 'Otra@ejemplo.com'), ('sola', 1, 'x', 'sola@ejemplo.com')
     `
-    const before = await contents()
+    const before = await readTables(sql)
     await expect(ensure(changes)).rejects.toEqual(new ConfigError(message))
-    expect(await contents()).toEqual(before)
+    expect(await readTables(sql)).toEqual(before)
   })
 })

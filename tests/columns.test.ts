@@ -18,8 +18,7 @@ import {
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
-
-const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario']
+import { TABLES } from './tables.js'
 
 // The pool has one connection, so that this connection has carried out each write, and kept its
 // plans, before the first column is added.

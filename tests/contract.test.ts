@@ -9,6 +9,7 @@ import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
 import { addressOf, ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
+import { readTables } from './tables.js'
 import { sign } from './token.js'
 
 /** The endpoints that the contract describes, and others whose rules fit in the same tables. */
@@ -44,14 +45,6 @@ async function restore() {
   await sql`update modulo set "strNombreModulo" = "strNombreModulo" where id = 1`
   await sql`update permisos_perfil set "bitAgregar" = "bitAgregar" where id = 1`
 }
-
-/** Reads all rows of all tables. */
-const stored = () => sql`
-  select (select jsonb_agg(perfil order by id) from perfil) as perfil,
-    (select jsonb_agg(modulo order by id) from modulo) as modulo,
-    (select jsonb_agg(permisos_perfil order by id) from permisos_perfil) as permisos,
-    (select jsonb_agg(usuario order by id) from usuario) as usuario
-`
 
 /** Sends an endpoint's valid request with a change. */
 async function send(
@@ -93,12 +86,12 @@ describe.each(CONTRACT_NAMES)('%s', (name) => {
 
   const titled = rules.map((rule) => [rule.title, rule] as const)
   it.each(titled)('%s, and changes no row', async (_title, { changes, answer: expected }) => {
-    const before = await stored()
+    const before = await readTables(sql)
     const logged = service.readLog().length
     for (const change of changes) {
       expect(await send(name, change), short(change)).toStrictEqual(expected)
     }
-    expect(await stored()).toEqual(before)
+    expect(await readTables(sql)).toEqual(before)
     expect(service.readLog().slice(logged)).not.toContain('unexpected failure')
   })
 

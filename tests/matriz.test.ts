@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Answer, MATRIX_REPLACED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { flagsOf } from './endpoints.js'
+import { insertPerfil } from './tables.js'
 
 const WRITERS = 16
 const READERS = 4
@@ -21,13 +22,6 @@ await sql`
   as 'begin perform pg_sleep(0.003); return null; end'
 `
 await sql`create trigger pausa after delete on permisos_perfil execute function pausa()`
-
-async function insertPerfil(nombre: string): Promise<number> {
-  const [perfil] = await sql`
-    insert into perfil ("strNombrePerfil") values (${nombre}) returning id
-  `
-  return perfil?.id
-}
 
 /** How many matrices there are. Matrix `n`, from 1 on, has the flags that the bits of `n` stand for. */
 const MATRICES = 31
@@ -63,7 +57,7 @@ async function contend(write: (writer: number, round: number) => Promise<Answer>
 
 describe('concurrent writers of one matrix', () => {
   it('let each reader see one complete matrix, and leave exactly one matrix', async () => {
-    const idPerfil = await insertPerfil('Disputado')
+    const idPerfil = await insertPerfil(sql, 'Disputado')
     const reads: Answer[] = []
     const read = async () => {
       reads.push(withoutHeaders(await call('GET', `/api/permisos/mis-permisos/${idPerfil}`)))
@@ -90,7 +84,7 @@ describe('concurrent writers of one matrix', () => {
 
   it('do not fail beside writes of single records and changes of the administrator flag', async () => {
     const strNombrePerfil = 'Conmutado'
-    const idPerfil = await insertPerfil(strNombrePerfil)
+    const idPerfil = await insertPerfil(sql, strNombrePerfil)
     const answers = await contend(async (writer, round) => {
       const kind = writer % 8
       if (kind < 2) return save(idPerfil, writer + round)

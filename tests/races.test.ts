@@ -12,6 +12,7 @@ import {
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, flags, type Method } from './endpoints.js'
 import { countWaiting } from './hold.js'
+import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tables.js'
 
 // A write first checks whether the caller may change a row, and then changes it. The first group of
 // tests creates the row between the check and the change: the write must behave as if the row did not
@@ -39,24 +40,16 @@ let world: Awaited<ReturnType<typeof makeWorld>>
  * `fuerte`, which has every flag on AJENO.
  */
 async function makeWorld() {
-  const previo = await insertPerfil('previo')
+  const previo = await insertPerfil(sql, 'previo')
   const { id: atacante, idPerfil: propio, token } = await insertCaller('atacante')
-  const debil = await insertPerfil('debil')
-  const fuerte = await insertPerfil('fuerte')
-  const ajeno = await insertModulo('AJENO')
-  const libre = await insertModulo('LIBRE')
-  await sql`insert into permisos_perfil ${sql(record(fuerte, ajeno, FLAGS))}`
-  const complice = await insertUsuario('complice', debil)
+  const debil = await insertPerfil(sql, 'debil')
+  const fuerte = await insertPerfil(sql, 'fuerte')
+  const ajeno = await insertModulo(sql, 'AJENO')
+  const libre = await insertModulo(sql, 'LIBRE')
+  await insertPermiso(sql, fuerte, ajeno, ...FLAGS)
+  const complice = await insertUsuario(sql, 'complice', debil)
   return { previo, propio, debil, fuerte, ajeno, libre, atacante, complice, token }
 }
-
-const idOf = async (query: Promise<{ id: number }[]>) => (await query)[0]?.id as number
-
-const insertPerfil = (nombre: string) =>
-  idOf(sql`insert into perfil ("strNombrePerfil") values (${nombre}) returning id`)
-
-const insertModulo = (nombre: string) =>
-  idOf(sql`insert into modulo ("strNombreModulo") values (${nombre}) returning id`)
 
 const record = (idPerfil: number, idModulo: number, granted: Flag[]) => ({
   idPerfil,
@@ -64,20 +57,12 @@ const record = (idPerfil: number, idModulo: number, granted: Flag[]) => ({
   ...flags(...granted),
 })
 
-/** Inserts a user with the administrator's password and returns the id. */
-const insertUsuario = (nombre: string, idPerfil: number) =>
-  idOf(sql`
-    insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
-    select ${nombre}, ${idPerfil}, "strPwd", ${`${nombre}@x.es`}
-    from usuario where "strNombreUsuario" = ${ADMIN.strNombreUsuario} returning id
-  `)
-
 /** Inserts a profile that has every flag on the four system modules, and a user who has the profile. */
 async function insertCaller(nombre: string) {
-  const idPerfil = await insertPerfil(nombre)
+  const idPerfil = await insertPerfil(sql, nombre)
   const records = [1, 2, 3, 4].map((idModulo) => record(idPerfil, idModulo, FLAGS))
   await sql`insert into permisos_perfil ${sql(records)}`
-  const id = await insertUsuario(nombre, idPerfil)
+  const id = await insertUsuario(sql, nombre, idPerfil)
   return { id, idPerfil, token: await login(nombre, ADMIN.strPwd) }
 }
 
@@ -95,7 +80,7 @@ const createRecord = async () => {
   const body = record(world.fuerte, world.ajeno, FLAGS)
   return (await call('POST', '/api/permisos', body)).body.data.id as number
 }
-const createUsuario = () => insertUsuario(`nuevo${++turn}`, world.fuerte)
+const createUsuario = () => insertUsuario(sql, `nuevo${++turn}`, world.fuerte)
 const createModulo = () =>
   sql.begin(async (tx) => {
     const name = `NUEVO ${++turn}`
@@ -401,7 +386,7 @@ const lockPerfil =
     query`select from perfil where id = ${id} for update`
 
 it('answers 200 to one of two simultaneous logouts, and 401 to the other', async () => {
-  const id = await insertUsuario('saliente', world.debil)
+  const id = await insertUsuario(sql, 'saliente', world.debil)
   const token = await login('saliente', ADMIN.strPwd)
   const lock: Begin = (query) => query`select from usuario where id = ${id} for update`
   const logout = () => call('POST', '/api/auth/logout', undefined, { token })
@@ -411,7 +396,7 @@ it('answers 200 to one of two simultaneous logouts, and 401 to the other', async
 
 it('renames no module that meanwhile gets a permission record', async () => {
   const { debil, token } = world
-  const id = await insertModulo('SIN REGISTROS')
+  const id = await insertModulo(sql, 'SIN REGISTROS')
   const add = () => call('POST', '/api/permisos', record(debil, id, []))
   const rename = () => call('PUT', `/api/modulo/${id}`, { strNombreModulo: 'OTRO' }, { token })
   const answers = await sendInOrder(lockPerfil(debil), add, rename)
@@ -437,7 +422,7 @@ async function changeBetween(begin: Begin, change: () => Promise<AnswerWithHeade
 }
 
 it('ends a session although its user always has a write in progress', async () => {
-  const id = await insertUsuario('insistente', world.debil)
+  const id = await insertUsuario(sql, 'insistente', world.debil)
   const token = await login('insistente', ADMIN.strPwd)
   const logout = () => call('POST', '/api/auth/logout', undefined, { token })
   const write = beginWrite({ id, ver: 0, enforced: false })
@@ -445,7 +430,7 @@ it('ends a session although its user always has a write in progress', async () =
 })
 
 it('deletes a user although a login is always in progress', async () => {
-  const id = await insertUsuario('reincidente', world.debil)
+  const id = await insertUsuario(sql, 'reincidente', world.debil)
   const login: Begin = (query) => query`
     select begin_sesion(id, "strPwd", '{}') from usuario where id = ${id}
   `
@@ -454,7 +439,7 @@ it('deletes a user although a login is always in progress', async () => {
 })
 
 it('begins and records no session if the password is no longer the one that was compared', async () => {
-  const id = await insertUsuario('renovado', world.debil)
+  const id = await insertUsuario(sql, 'renovado', world.debil)
   const [row] = await sql`select begin_sesion(${id}, 'el hash anterior', '{}') as answer`
   expect(row?.answer).toEqual({ ver: null })
   const logins = await sql`select from auditoria where accion = 'login' and "idEntidad" = ${id}`
@@ -484,7 +469,7 @@ describe('although a user with the profile always has a write in progress', () =
 
   it('takes permissions from the profile, for a caller whose profile has the higher id', async () => {
     const revoke = async (idPerfil: number) => {
-      await insertUsuario('superior', await createAdministrador())
+      await insertUsuario(sql, 'superior', await createAdministrador())
       return clear(idPerfil, await login('superior', ADMIN.strPwd))
     }
     expect(await changeWhileBusy(revoke)).toEqual({ status: 200, code: 'LL403' })
@@ -496,14 +481,10 @@ describe('although a user with the profile always has a write in progress', () =
   })
 })
 
-/** Inserts a permission record without flags and returns the id. */
-const insertRecord = (idPerfil: number, idModulo: number) =>
-  idOf(sql`insert into permisos_perfil ${sql(record(idPerfil, idModulo, []))} returning id`)
-
 it('deletes a permission record that another write moves to another profile meanwhile', async () => {
   const { debil, fuerte, ajeno } = world
   await sql`delete from permisos_perfil where "idPerfil" = ${fuerte}`
-  const id = await insertRecord(debil, ajeno)
+  const id = await insertPermiso(sql, debil, ajeno)
   const move = () => call('PUT', `/api/permisos/${id}`, record(fuerte, ajeno, []))
   const remove = () => call('DELETE', `/api/permisos/${id}`)
   const answers = await sendInOrder(lockPerfil(debil), move, remove)
@@ -513,9 +494,9 @@ it('deletes a permission record that another write moves to another profile mean
 
 it('does not deadlock when two records move between two profiles in both directions', async () => {
   const { debil, fuerte } = world
-  const [una, otra] = [await insertModulo('DE IDA'), await insertModulo('DE VUELTA')]
-  const ida = await insertRecord(debil, una)
-  const vuelta = await insertRecord(fuerte, otra)
+  const [una, otra] = [await insertModulo(sql, 'DE IDA'), await insertModulo(sql, 'DE VUELTA')]
+  const ida = await insertPermiso(sql, debil, una)
+  const vuelta = await insertPermiso(sql, fuerte, otra)
   const answers = await sendInOrder(
     lockPerfil(debil),
     () => call('PUT', `/api/permisos/${ida}`, record(fuerte, una, [])),

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { PNG, testApp } from './app.js'
 import { FLAGS, flagsOf, usuario } from './endpoints.js'
+import { readTables } from './tables.js'
 
 /** The number of writes in the story. */
 const WRITES = 150
@@ -27,18 +28,16 @@ const pick = <T>(values: readonly T[]) => values[random(values.length)] as T
  * Reads the four tables. The audit has no hashes, and what is derived from other columns is left
  * out.
  */
-async function readTables(): Promise<Tables> {
-  const usuarios = await sql`select * from usuario`
-  const perfiles = await sql`select * from perfil`
-  const permisos = await sql`select * from permisos_perfil`
-  for (const { id, numPermisos } of perfiles) {
-    expect(permisos.filter(({ idPerfil }) => idPerfil === id)).toHaveLength(numPermisos)
+async function readRecords(): Promise<Tables> {
+  const { usuario, perfil, modulo, permisos_perfil } = await readTables(sql)
+  for (const { id, numPermisos } of perfil) {
+    expect(permisos_perfil.filter(({ idPerfil }) => idPerfil === id)).toHaveLength(numPermisos)
   }
   return {
-    usuario: byId(usuarios.map((row) => ({ ...row, strPwd: '***' }))),
-    perfil: byId(perfiles.map(({ versionPermisos, numPermisos, ...row }) => row)),
-    modulo: byId(await sql`select * from modulo`),
-    permisos: byId(permisos),
+    usuario: byId(usuario.map((row) => ({ ...row, strPwd: '***' }))),
+    perfil: byId(perfil.map(({ versionPermisos, numPermisos, ...row }) => row)),
+    modulo: byId(modulo),
+    permisos: byId(permisos_perfil),
   }
 }
 
@@ -203,7 +202,7 @@ beforeAll(async () => {
 })
 
 it('the rows of the audit, in their order, give the four tables after each write', async () => {
-  const compare = async () => expect(replay(await readAudit())).toEqual(await readTables())
+  const compare = async () => expect(replay(await readAudit())).toEqual(await readRecords())
   for (let index = 0; index < WRITES; index += 1) {
     await pick(KINDS)(await someIds())
     await compare()

@@ -1,30 +1,28 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
 import { expect, inject, it } from 'vitest'
 import { cloneDatabase, testApp } from './app.js'
+import { connectTo } from './connect.js'
+import { readTables, TABLES } from './tables.js'
 
 const run = promisify(execFile)
-const admin = postgres(inject('serverUrl'), { max: 1 })
-const [server] = await admin`select current_setting('server_version_num')::integer / 10000 as major`
-await admin.end()
+const [server] = await connectTo(
+  inject('serverUrl'),
+)`select current_setting('server_version_num')::integer / 10000 as major`
 const dumpVersion = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' }).stdout?.match(
   /\d+/,
 )?.[0]
 /** Whether pg_dump can dump the server. It refuses a server that is newer than itself. */
 const isUsable = Number(dumpVersion ?? 0) >= server?.major
 
-const TABLES = ['perfil', 'modulo', 'permisos_perfil', 'usuario', 'migracion', 'auditoria']
+/** The tables besides those of the records. */
+const MORE = ['migracion', 'auditoria']
 
 /** Statements that remove the whole schema, or only the rows. */
 const WITHOUT_SCHEMA = 'drop schema public cascade; create schema public'
 const WITHOUT_ROWS = `
   set session_replication_role = replica;
-  truncate ${TABLES}`
-
-/** Reads all rows, in the order of their primary keys, which are the first columns. */
-const content = (sql: postgres.Sql) =>
-  Promise.all(TABLES.map((table) => sql`select * from ${sql(table)} order by 1`))
+  truncate ${[...TABLES, ...MORE]}`
 
 it.skipIf(!isUsable).each([
   ['schema and data into an empty database', WITHOUT_SCHEMA, [], ''],
@@ -46,7 +44,7 @@ it.skipIf(!isUsable).each([
     })
 
     const url = await cloneDatabase()
-    const target = postgres(url, { max: 1, onnotice: () => {} })
+    const target = connectTo(url)
     await target.unsafe(emptying)
     const restoring = run('pg_restore', [...options, '--no-owner', `--dbname=${url}`], {
       env: { ...process.env, PGOPTIONS },
@@ -54,8 +52,7 @@ it.skipIf(!isUsable).each([
     restoring.child.stdin?.end(dump)
     expect((await restoring).stderr).toBe('')
 
-    expect(await content(target)).toEqual(await content(sql))
-    await target.end()
+    expect(await readTables(target, ...MORE)).toEqual(await readTables(sql, ...MORE))
     const restored = await testApp({ DATABASE_URL: url })
     const created = await restored.call('POST', '/api/perfil', { strNombrePerfil: 'nuevo' })
     expect(created.body.data).toMatchObject({ id: id + 2 })

@@ -1,7 +1,9 @@
 import { type Browser, chromium } from 'playwright-core'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { cloneDatabase } from '../app.js'
+import { connectTo } from '../connect.js'
+import { readTables } from '../tables.js'
 import { installed } from './program.js'
 import { startService } from './service.js'
 
@@ -24,17 +26,14 @@ let sql: postgres.Sql
 beforeAll(async () => {
   if (!executablePath) return
   const DATABASE_URL = await cloneDatabase('template0')
-  sql = postgres(DATABASE_URL, { max: 1 })
+  sql = connectTo(DATABASE_URL)
   // The document has the credentials of this administrator as the example of a login.
   const ADMIN_USERNAME = 'admin'
   const ADMIN_PASSWORD = 'llavero-admin'
   address = (await startService({ DATABASE_URL, ADMIN_USERNAME, ADMIN_PASSWORD })).address
   browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...QUIET] })
 })
-afterAll(async () => {
-  await browser?.close()
-  await sql?.end()
-})
+afterAll(() => browser?.close())
 
 /** The writes that have no id, neither in the path nor in the body. */
 const WRITES_WITHOUT_ID = ['login', 'updatePassword', 'logout', 'createPerfil', 'createModulo']
@@ -46,15 +45,6 @@ async function listWritesWithId() {
     .flatMap(({ post, put, delete: deletion }) => [post, put, deletion])
     .flatMap((operation) => operation?.operationId ?? [])
     .filter((operationId) => !WRITES_WITHOUT_ID.includes(operationId))
-}
-
-/** Returns all rows of the four tables. */
-async function rows() {
-  const usuarios = await sql`select * from usuario order by id`
-  const perfiles = await sql`select * from perfil order by id`
-  const modulos = await sql`select * from modulo order by id`
-  const permisos = await sql`select * from permisos_perfil order by id`
-  return { usuarios, perfiles, modulos, permisos }
 }
 
 /** Opens the page and waits for the operations. The page is closed after the test. */
@@ -127,14 +117,14 @@ it.skipIf(!executablePath)(
     const { body } = await execute('login')
     await authorize(body.token)
 
-    const before = await rows()
+    const before = await readTables(sql)
     for (const operationId of await listWritesWithId()) {
       await open(operationId)
       const { status } = await execute(operationId)
       expect([401, 403], operationId).not.toContain(status)
       await close(operationId)
     }
-    expect(await rows()).toEqual(before)
+    expect(await readTables(sql)).toEqual(before)
   },
   120_000,
 )
