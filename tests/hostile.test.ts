@@ -29,7 +29,6 @@ beforeAll(async () => {
 let count = 0
 /** For each operation, whether requests have succeeded and been refused so far. */
 const seen = new Map<string, Set<'done' | 'refused'>>()
-let changes = 0
 let logRead = 0
 
 /**
@@ -37,6 +36,7 @@ let logRead = 0
  */
 async function answerAll(requests: Request[]) {
   await world.restore()
+  let changes = await world.changes()
   const lines = []
   for (const request of requests) {
     const answer = await send(address, request)
