@@ -173,6 +173,10 @@ describe('the session', () => {
     ['has expired', jwt({ exp: now - 1 })],
     ['has no exp', jwt({ exp: undefined })],
     ['has no id', jwt({ id: undefined })],
+    ['has an id beyond the integers', jwt({ id: 2 ** 31 })],
+    ['has an id with a fraction', jwt({ id: 1.5 })],
+    ['has an id that is a text', jwt({ id: '1' })],
+    ['has a version beyond the integers', jwt({ ver: 2 ** 31 })],
     ['is of an inactive user', jwt({ id: 3 })],
     ['is of a user who is gone', jwt({ id: 99 })],
   ])('is refused with 401 when its token %s, in the cookie or as Bearer', async (_, token) => {
