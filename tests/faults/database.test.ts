@@ -7,7 +7,7 @@ import { PNG } from '../app.js'
 import { closeAtEnd } from '../cleanup.js'
 import { connectTo } from '../connect.js'
 import { startDatabaseProxy } from '../database-proxy.js'
-import { addressOf, type EndpointName, endpoint, flagsOf, usuario } from '../endpoints.js'
+import { addressOf, type EndpointName, endpoint, usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
 import { addUsers, nombreOf } from '../users.js'
 import { type Database, startDatabase } from './database.js'
@@ -251,120 +251,4 @@ it('removes no uploaded image while it is unknown whether the user was inserted'
   await expectRecovery()
   // The insert may have been carried out after the service had stopped waiting for it.
   expect(images.removals).toBe(0)
-})
-
-describe('a database that is killed three times under writes', () => {
-  interface Kind {
-    name: EndpointName
-    id?: number
-    /** Returns the body of the `n`-th write, counted from 0. */
-    body: (n: number) => object
-    attempts: { n: number; isDone: boolean }[]
-  }
-
-  /** Returns the `n`-th matrix, which differs from the one before. */
-  const matriz = (n: number) =>
-    Array.from({ length: 40 }, (_, i) => ({
-      idModulo: 1 + ((n + 7 * i) % MODULOS),
-      ...flagsOf(1 + (n % 31)),
-    }))
-  const kind = (name: EndpointName, body: Kind['body'], id?: number): Kind => ({
-    name,
-    id,
-    body,
-    attempts: [],
-  })
-  const usuarios = kind('POST /api/usuario', (n) => usuario(`usuario-${n}`))
-  const modulos = kind('POST /api/modulo', (n) => ({ strNombreModulo: `NUEVO ${n}` }))
-  const matrices = kind('POST /api/permisos/guardar-matriz', (n) => ({
-    idPerfil: 3,
-    permisos: matriz(n),
-  }))
-  const cambio = (n: number) => ({
-    strNombrePerfil: `Cambio ${n}`,
-    bitAdministrador: n % 2 === 0,
-  })
-  const toggles = kind('PUT /api/perfil/:id', cambio, 5)
-  const KINDS = [usuarios, modulos, matrices, toggles]
-
-  /** Sends writes of each kind one after the other while `meanwhile` runs; returns all results. */
-  async function underWrites(meanwhile: () => Promise<void>) {
-    const results: Result[] = []
-    let isOver = false
-    const loops = KINDS.map(async ({ name, id, body, attempts }) => {
-      const { method, url } = addressOf(name, id)
-      while (!isOver) {
-        const attempt = { n: attempts.length, isDone: false }
-        attempts.push(attempt)
-        const result = await call(method, url, body(attempt.n), endpoint(name).unexpected)
-        attempt.isDone = isDone(result)
-        results.push(result)
-        if (!attempt.isDone) await sleep(20)
-      }
-    })
-    await sleep(500)
-    await meanwhile().finally(() => {
-      isOver = true
-    })
-    await Promise.all(loops)
-    return results
-  }
-
-  const doneOf = ({ attempts }: Kind) => attempts.filter(({ isDone }) => isDone).map(({ n }) => n)
-
-  /** Returns the attempts that may be stored now: the last one that succeeded, and all after it. */
-  function candidates({ attempts }: Kind) {
-    const last = attempts.findLastIndex(({ isDone }) => isDone)
-    expect(last).toBeGreaterThan(-1)
-    return attempts.slice(last).map(({ n }) => n)
-  }
-
-  it.each([1, 2, 3])('is used again within 5 s of its start after kill %i', async () => {
-    const results = await underWrites(async () => {
-      await database.kill()
-      await sleep(600)
-      await database.start()
-      await expectRecovery()
-      await sleep(300)
-    })
-    // There need not be a failure: a statement that was not sent yet waits for the database.
-    expectContract(results)
-  })
-
-  it('has every user and every module whose creation was answered', async () => {
-    const users = await sql`select "strNombreUsuario" as nombre from usuario`
-    const names = await sql`select "strNombreModulo" as nombre from modulo`
-    const stored = new Set([...users, ...names].map(({ nombre }) => nombre))
-    const answered = [
-      ...doneOf(usuarios).map((n) => `usuario-${n}`),
-      ...doneOf(modulos).map((n) => `NUEVO ${n}`),
-    ]
-    expect(answered.length).toBeGreaterThan(2)
-    expect(answered.filter((nombre) => !stored.has(nombre))).toEqual([])
-  })
-
-  it('has one complete matrix, the last one that was answered or a later one', async () => {
-    const rows = await sql`select * from permisos_perfil where "idPerfil" = 3 order by "idModulo"`
-    const stored = rows.map(({ id: _, idPerfil: __, ...entrada }) => entrada)
-    const allowed = candidates(matrices).map((n) =>
-      matriz(n).toSorted((a, b) => a.idModulo - b.idModulo),
-    )
-    expect(allowed).toContainEqual(stored)
-  })
-
-  it('has the administrator flag together with every record, or neither', async () => {
-    const [perfil] = await sql`
-      select "strNombrePerfil" as nombre, "bitAdministrador" as flag from perfil where id = 5
-    `
-    const allowed = candidates(toggles).map((n) => ({ nombre: `Cambio ${n}`, flag: n % 2 === 0 }))
-    expect(allowed).toContainEqual(perfil)
-    // Only the modules from before the test count, because other modules were created meanwhile.
-    const [records] = await sql`
-      select count(*) filter (where "idModulo" <= ${MODULOS})::integer as n,
-        coalesce(bool_and("bitAgregar" and "bitEditar" and "bitConsulta" and "bitEliminar"
-          and "bitDetalle"), true) as every
-      from permisos_perfil where "idPerfil" = 5
-    `
-    expect(records).toEqual({ n: perfil?.flag ? MODULOS : 0, every: true })
-  })
 })

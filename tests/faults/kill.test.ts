@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
+import { READY } from '../answers.js'
 import { connectTo } from '../connect.js'
 import { FLAGS } from '../endpoints.js'
 import { type Database, startDatabase } from './database.js'
-import { startService } from './service.js'
+import { type Service, startService } from './service.js'
 
 const KILLS = 100
 /** How many services start in advance while another one is being killed. */
@@ -139,12 +140,56 @@ async function countAudited(): Promise<[perfil: number, permisos: number][]> {
   return rows.map(({ perfil, permisos }) => [perfil, permisos])
 }
 
+/**
+ * Lets a service write each profile again and again, and calls `kill` after the first answer. Then
+ * each profile must get one answer with the status `failure`, and no further write.
+ */
+async function writeUntil(service: Service, failure: number, kill: () => Promise<unknown>) {
+  let answered = () => {}
+  const firstAnswer = new Promise<void>((resolve) => {
+    answered = resolve
+  })
+  const writes = PERFILES.map(async (perfil) => {
+    for (;;) {
+      const [method, path, body] = perfil.write(perfil.known + 1)
+      const answer = await service.call(method, path, body, token)
+      if (answer.status === failure) return
+      expect(answer).toMatchObject({ status: 200, body: { success: true } })
+      perfil.known += 1
+      answered()
+    }
+  })
+  await Promise.race([firstAnswer, Promise.all(writes)])
+  await sleep(Math.random() * LATEST)
+  await kill()
+  await Promise.all(writes)
+}
+
+/** How many writes without an answer are stored, and how many are not. */
+const kept = { before: 0, after: 0 }
+
+/**
+ * Expects that each profile is as it was before or after the write that had no answer, and that the
+ * audit has exactly the writes that are stored.
+ */
+async function expectStored() {
+  const estados = await readEstados()
+  for (const [i, perfil] of PERFILES.entries()) {
+    const { estado, known } = perfil
+    expect([estado(known), estado(known + 1)]).toContainEqual(estados[i])
+    const isAfter = isDeepStrictEqual(estados[i], estado(known + 1))
+    kept[isAfter ? 'after' : 'before'] += 1
+    if (isAfter) perfil.known += 1
+  }
+  const audited = PERFILES.map(({ known, changesPerfil }) => [changesPerfil ? known : 0, known])
+  expect(await countAudited()).toEqual(audited)
+}
+
 it(`a service that is killed ${KILLS} times leaves each profile as it was before or after a write, and the audit has the writes that are stored`, {
   timeout: 600_000,
 }, async () => {
   const names = Array.from({ length: KILLS }, (_, n) => `llavero-${n}`)
   const starting = names.slice(0, AHEAD).map(startNamed)
-  const kept = { before: 0, after: 0 }
 
   for (const [kill, name] of names.entries()) {
     const service = await starting.shift()
@@ -152,42 +197,28 @@ it(`a service that is killed ${KILLS} times leaves each profile as it was before
     const next = names[kill + AHEAD]
     if (next) starting.push(startNamed(next))
 
-    let answered = () => {}
-    const firstAnswer = new Promise<void>((resolve) => {
-      answered = resolve
+    await writeUntil(service, 0, async () => {
+      // Every second kill comes while the database executes a write, the most dangerous moment.
+      if (kill % 2 === 0) await seeWriting(name)
+      service.child.kill('SIGKILL')
     })
-    const writes = PERFILES.map(async (perfil) => {
-      for (;;) {
-        const [method, path, body] = perfil.write(perfil.known + 1)
-        const answer = await service.call(method, path, body, token)
-        if (answer.status === 0) return
-        expect(answer).toMatchObject({ status: 200, body: { success: true } })
-        perfil.known += 1
-        answered()
-      }
-    })
-    await Promise.race([firstAnswer, Promise.all(writes)])
-    await sleep(Math.random() * LATEST)
-    // Every second kill comes while the database executes a write, the most dangerous moment.
-    if (kill % 2 === 0) await seeWriting(name)
-    service.child.kill('SIGKILL')
-    await Promise.all(writes)
     // The database may still execute statements that the killed service has sent.
     const sessions = () => sql`select from pg_stat_activity where application_name = ${name}`
     while ((await sessions()).length > 0) await sleep(5)
-
-    const estados = await readEstados()
-    for (const [i, perfil] of PERFILES.entries()) {
-      const { estado, known } = perfil
-      expect([estado(known), estado(known + 1)]).toContainEqual(estados[i])
-      const isAfter = isDeepStrictEqual(estados[i], estado(known + 1))
-      kept[isAfter ? 'after' : 'before'] += 1
-      if (isAfter) perfil.known += 1
-    }
-    const audited = PERFILES.map(({ known, changesPerfil }) => [changesPerfil ? known : 0, known])
-    expect(await countAudited()).toEqual(audited)
+    await expectStored()
   }
   console.log('writes without an answer:', kept)
   // Some kills came before the write was stored and some after it.
   expect(Math.min(kept.before, kept.after)).toBeGreaterThan(0)
+})
+
+it('a database that is killed three times has every write that was answered, and is used again within 5 s of its start', async () => {
+  const service = await startService({ DATABASE_URL: database.url })
+  for (let kill = 0; kill < 3; kill += 1) {
+    await writeUntil(service, 500, database.kill)
+    await database.start()
+    await expect.poll(() => service.call('GET', '/health/ready')).toEqual(READY)
+    await expectStored()
+  }
+  expect(service.child.exitCode).toBe(null)
 })
