@@ -9,7 +9,7 @@ import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
 import { addressOf, ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
-import { readTables } from './tables.js'
+import { insertPermiso, readTables } from './tables.js'
 import { sign } from './token.js'
 
 /** The endpoints that the contract describes, and others whose rules fit in the same tables. */
@@ -205,6 +205,16 @@ describe('the session', () => {
   it('has the permissions of the user’s profile, and not of the one in the token', async () => {
     const token = jwt({ id: 2, idPerfil: 1 })
     expect(await send('GET /api/perfil', {}, { token })).toStrictEqual(FORBIDDEN)
+    // Only the map of one's own profile needs no permission.
+    const readMap = (id: number) =>
+      send('GET /api/permisos/mis-permisos/:idPerfil', `/api/permisos/mis-permisos/${id}`, {
+        token,
+      })
+    expect(await readMap(2)).toMatchObject({ status: 200 })
+    expect(await readMap(1)).toStrictEqual(FORBIDDEN)
+    // The module PERMISOS has the id 4.
+    await insertPermiso(sql, 2, 4, 'bitConsulta')
+    expect(await readMap(1)).toMatchObject({ status: 200 })
   })
 
   it('and its permission are checked before the body is read', async () => {
