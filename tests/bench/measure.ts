@@ -6,10 +6,14 @@ export function p99(values: number[]) {
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
 }
 
-/** Returns the resident memory of a process in MB, or NaN without /proc. */
-export function residentMb(pid: number) {
+/**
+ * Returns how much memory of a process is resident, or was at most (VmHWM), in MB. Returns NaN
+ * without /proc.
+ */
+export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM' = 'VmRSS') {
   try {
-    const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const kib = new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]
     return (Number(kib) * 1024) / 1e6
   } catch {
     return Number.NaN
@@ -26,24 +30,28 @@ const TICKS = 100
 export function cpuSeconds(pid: number) {
   const stat = readStat(pid)
   if (!stat) return Number.NaN
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => readStat(Number(name)))
-    .filter((child) => child?.parent === pid)
-  const living = children.reduce((sum, child) => sum + (child?.own ?? 0), 0)
+  const living = childrenOf(pid).reduce((sum, child) => sum + (readStat(child)?.own ?? 0), 0)
   return (stat.own + stat.ended + living) / TICKS
 }
 
-function readStat(pid: number) {
+/** Returns the ids of a process's children. */
+export const childrenOf = (pid: number) =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((child) => child > 0 && readStat(child)?.parent === pid)
+
+/**
+ * Returns the state, the parent and the times of a process, or undefined when there is no such
+ * process.
+ */
+export function readStat(pid: number) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The program's name stands in parentheses and may contain spaces.
-    const fields = text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number)
-    const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11)
-    return { parent: fields[1], own: utime + stime, ended: cutime + cstime }
+    const [state, ...fields] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    const [parent, ...numbers] = fields.map(Number)
+    const [utime = 0, stime = 0, cutime = 0, cstime = 0] = numbers.slice(9)
+    return { state, parent, own: utime + stime, ended: cutime + cstime }
   } catch {
     return undefined
   }

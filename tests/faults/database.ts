@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '../../src/dev/postgres.js'
+import { childrenOf, readStat } from '../bench/measure.js'
 import { closeAtEnd } from '../cleanup.js'
 
 export type Database = Awaited<ReturnType<typeof startDatabase>>
@@ -60,21 +60,9 @@ export async function startDatabase(settings: Record<string, string> = {}, folde
  */
 function freezeAll(postmaster: number) {
   process.kill(postmaster, 'SIGSTOP')
-  const children = readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid > 0 && statOf(pid)?.parent === postmaster)
+  const children = childrenOf(postmaster)
   for (const pid of children) process.kill(pid, 'SIGSTOP')
   return [postmaster, ...children]
 }
 
-/** Returns the state and the parent of a process, or undefined when there is no such process. */
-function statOf(pid: number) {
-  try {
-    const [, state, parent] = /\) (\w) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
-    return { state, parent: Number(parent) }
-  } catch {
-    return undefined
-  }
-}
-
-const isRunning = (pid: number) => !['Z', undefined].includes(statOf(pid)?.state)
+const isRunning = (pid: number) => !['Z', undefined].includes(readStat(pid)?.state)

@@ -13,6 +13,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../src/dev/postgres.js'
 import { PNG } from '../app.js'
+import { stop as stopProcess } from '../service.js'
 
 const COMMAND = [
   ...['--import', import.meta.resolve('tsx')],
@@ -82,8 +83,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   }
 
   async function stop(signal: NodeJS.Signals) {
-    running.kill(signal)
-    if (running.exitCode === null && running.signalCode === null) await once(running, 'exit')
+    await stopProcess(running, signal)
     return running.exitCode
   }
 

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { authorization } from '../bench/data.js'
+import { residentMb } from '../bench/measure.js'
 import { inChunks } from '../chunks.js'
 import { connectTo } from '../connect.js'
 import { during } from '../during.js'
@@ -29,7 +29,6 @@ const image = Buffer.alloc(10 * 1024 * 1024 - 1024, 'A')
 const sessionOf = (id: number) => authorization({ id, idPerfil: 1, nombre: 'raiz' })
 
 let service: Service
-let pid: number
 
 beforeAll(async () => {
   const prefix = await serve(async (request, response) => {
@@ -42,7 +41,6 @@ beforeAll(async () => {
     DATABASE_URL: url,
     CLOUDINARY_URL: `cloudinary://clave:secreto@nube?upload_prefix=${prefix}`,
   })
-  pid = service.child.pid ?? 0
   await addUsers(connectTo(url), CONCURRENT)
 })
 
@@ -86,10 +84,7 @@ async function list() {
 }
 
 /** Returns the most memory that the service has used so far, in MB. */
-function peakMb() {
-  const kib = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return (Number(kib) * 1024) / 1e6
-}
+const peakMb = () => residentMb(service.child.pid ?? 0, 'VmHWM')
 
 describe.skipIf(process.platform !== 'linux')('memory', () => {
   it('grows by less than 100 MB for a body in small chunks and for bodies above the limit', async () => {
@@ -120,17 +115,5 @@ describe.skipIf(process.platform !== 'linux')('memory', () => {
     for (const answer of answers) if (answer.status !== 200) expect(answer).toEqual(REFUSED)
     expect(peakMb()).toBeLessThan(PEAK)
     expect(Math.max(...lists)).toBeLessThan(3000)
-  })
-
-  it('is free for another image once the clients of 50 images have disconnected', async () => {
-    const posts = Array.from({ length: CONCURRENT }, (_, index) => post(`ida${index}`, 2 + index))
-    await sleep(1500)
-    for (const request of posts) request.destroy()
-    // The image host still delays the uploads that had already begun.
-    await sleep(4 * HOST_DELAY)
-    await expect
-      .poll(() => answerTo(post('quedada')), { timeout: 20_000, interval: 1000 })
-      .toMatchObject({ status: 200 })
-    expect(peakMb()).toBeLessThan(PEAK)
   })
 })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATION_LOCK } from '../../src/database/migrations.js'
+import { VERSION } from '../../src/version.js'
 import { READY } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
@@ -64,7 +64,7 @@ describe('a start', () => {
     },
   )
 
-  it('creates schema and administrator once when several processes start on an empty database', async () => {
+  it('creates schema and administrator once, and logs no secret, when several processes start on an empty database', async () => {
     const { url, sql } = await useDatabase('template0')
     const env = { DATABASE_URL: url, DATABASE_POOL_MAX: '2' }
     const started = await Promise.all(Array.from({ length: 5 }, () => startService(env)))
@@ -84,6 +84,13 @@ describe('a start', () => {
     )
     const migrations = await sql`select from migracion`
     expect(applied.toSorted()).toEqual([0, 0, 0, 0, migrations.length])
+    const starts = { msg: 'the service starts', version: VERSION, node: process.version }
+    for (const { lines, readLog } of started) {
+      expect(lines()[0]).toMatchObject(starts)
+      for (const secret of [ADMIN.strPwd, ...Object.values(SECRETS), new URL(url).password]) {
+        expect(readLog()).not.toContain(secret)
+      }
+    }
 
     for (const { child } of started) child.kill('SIGTERM')
     expect(await Promise.all(started.map(({ ended }) => ended))).toEqual(Array(5).fill(DONE))
@@ -246,20 +253,4 @@ describe('a signal', () => {
     expect(await ended).toEqual(DONE)
     expect(messages()).toEqual(['the service starts', 'the service stops'])
   })
-})
-
-it('a process logs its start, its administrator and its requests, but no secret', async () => {
-  const { version } = JSON.parse(await readFile('package.json', 'utf8'))
-  const { url } = await useDatabase('template0')
-  const service = await startService({ DATABASE_URL: url })
-  const { readLog, lines } = service
-  const starts = { msg: 'the service starts', version, node: process.version }
-  expect(lines()[0]).toMatchObject(starts)
-  const token = await service.login()
-  await service.call('GET', `/api/perfil?token=${token}`, undefined, token)
-  await expect.poll(() => lines().at(-1)).toMatchObject({ msg: 'request', path: '/api/perfil' })
-  expect(readLog()).toContain('"msg":"administrator set up from ADMIN_*, as none was active"')
-  for (const secret of [token, ADMIN.strPwd, ...Object.values(SECRETS), new URL(url).password]) {
-    expect(readLog()).not.toContain(secret)
-  }
 })
