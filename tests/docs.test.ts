@@ -178,27 +178,6 @@ describe('/docs/json', () => {
     }
   })
 
-  it('gives every failure its texts, with the status or with `success: false`', () => {
-    const { responses } = operation('POST /api/auth/login')
-    const { properties } = responses[401].content['application/json'].schema
-    expect(properties).toMatchObject({
-      statusCode: { const: 401 },
-      message: {
-        enum: [
-          'El usuario no existe o su estado es the service.',
-          'Usuario o contraseña incorrectos.',
-        ],
-      },
-    })
-    const created = operation('POST /api/modulo').responses[200]
-    const [success, failure] = created.content['application/json'].schema.anyOf
-    expect(success.properties.success.const).toBe(true)
-    expect(failure.properties.success.const).toBe(false)
-    // Any constraint of a field may be violated, and each has a text of its own.
-    expect(failure.properties.message).toMatchObject({ type: 'string' })
-    expect(failure.properties.message).not.toHaveProperty('enum')
-  })
-
   it('has an id that no row has as the example of every id in a request', () => {
     const ids = documented().flatMap((name) => {
       const { parameters = [], requestBody } = operation(name)
