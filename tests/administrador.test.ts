@@ -3,7 +3,7 @@ import { ConfigError } from '../src/config.js'
 import { ensureAdministrador } from '../src/usuario/administrador.js'
 import { ADMIN, ADMIN_ENV, testApp } from './app.js'
 import { ALL } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { sendDuring } from './hold.js'
 import { readTables } from './tables.js'
 
 const { app, pool, passwords, config, call, readLog, sql } = await testApp()
@@ -102,16 +102,12 @@ describe('the administrator of ADMIN_*', () => {
   })
 
   it('is set up by one of two replicas that start while a module is being renamed', async () => {
-    let starts: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
-      await tx`select lock_modulos()`
-      starts = Promise.all([
+    const start = () =>
+      Promise.all([
         ensure({ ADMIN_USERNAME: 'una', ADMIN_EMAIL: 'una@ejemplo.com' }),
         ensure({ ADMIN_USERNAME: 'otra', ADMIN_EMAIL: 'otra@ejemplo.com' }),
       ])
-      await expect.poll(() => countWaiting(sql)).toBe(2)
-    })
-    await starts
+    await sendDuring(sql, (tx) => tx`select lock_modulos()`, start, { count: 2 })
     const { perfil, usuario } = await readTables(sql)
     expect(perfil).toHaveLength(1)
     expect(usuario).toHaveLength(1)
@@ -127,13 +123,7 @@ describe('the administrator of ADMIN_*', () => {
         ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo", "idEstadoUsuario")
       values ('raiz', 1, 'x', 'raiz@ejemplo.com', false)
     `
-    let start: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
-      await tx.unsafe(change)
-      start = ensure()
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-    })
-    await start
+    await sendDuring(sql, (tx) => tx.unsafe(change), ensure)
     const administradores = await sql`
       select from usuario
       join perfil on perfil.id = "idPerfil"
@@ -148,15 +138,11 @@ describe('the administrator of ADMIN_*', () => {
       insert into usuario ("strNombreUsuario", "idPerfil", "strPwd", "strCorreo")
       values ('raiz', 1, 'x', 'raiz@ejemplo.com')
     `
-    let start: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
-      await tx`select begin_write('{}', ${sql.json({ id: 1, ver: 0, enforced: false })})`
-      start = ensure()
-      await expect.poll(() => countWaiting(sql)).toBe(1)
+    const actor = sql.json({ id: 1, ver: 0, enforced: false })
+    await sendDuring(sql, (tx) => tx`select begin_write('{}', ${actor})`, ensure, {
       // The lock of names and emails (prepare_usuario in sql/migrations/0008_auditoria.sql).
-      await tx`select pg_advisory_xact_lock(7305511407)`
+      meanwhile: (tx) => tx`select pg_advisory_xact_lock(7305511407)`,
     })
-    await start
     expect((await readTables(sql)).perfil).toMatchObject([{}, { bitAdministrador: true }])
   })
 

@@ -11,7 +11,7 @@ import { FORBIDDEN, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, testApp } from './app.js'
 import { connectTo } from './connect.js'
 import { ALL, FLAGS, usuario } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { type Step, sendDuring } from './hold.js'
 import { databaseUrl } from './postgres.js'
 import { countReads } from './reads.js'
 
@@ -400,19 +400,18 @@ describe('the audit of a write', () => {
   it('names the profile that the user has got while the login waited', async () => {
     const nombre = 'movida'
     await addUsuario(await addPerfil(), nombre)
-    let session: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
-      await tx`select from usuario where "strNombreUsuario" = ${nombre} for update`
-      session = login(nombre, 'una clave')
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-      await tx`insert into perfil ("strNombrePerfil") values ('Recién creado')`
-      await tx`
-        update usuario
-        set "idPerfil" = (select id from perfil where "strNombrePerfil" = 'Recién creado')
-        where "strNombreUsuario" = ${nombre}
-      `
+    const lock: Step = (tx) =>
+      tx`select from usuario where "strNombreUsuario" = ${nombre} for update`
+    await sendDuring(sql, lock, () => login(nombre, 'una clave'), {
+      meanwhile: async (tx) => {
+        await tx`insert into perfil ("strNombrePerfil") values ('Recién creado')`
+        await tx`
+          update usuario
+          set "idPerfil" = (select id from perfil where "strNombrePerfil" = 'Recién creado')
+          where "strNombreUsuario" = ${nombre}
+        `
+      },
     })
-    await session
     const [row] = await sql`select * from auditoria where accion = 'login' order by id desc limit 1`
     expect(row).toMatchObject({ nombre, strNombrePerfil: 'Recién creado' })
   })

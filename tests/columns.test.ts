@@ -17,7 +17,7 @@ import {
 } from '../src/usuario/queries.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { type Step, sendDuring } from './hold.js'
 import { TABLES } from './tables.js'
 
 // The pool has one connection, so that this connection has carried out each write, and kept its
@@ -85,16 +85,13 @@ for (const write of Object.values(WRITES)) await write()
 
 it('carries out every write that is in flight while a column is added to each table', async () => {
   for (const [name, write] of Object.entries(WRITES)) {
-    let written: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
+    const addColumns: Step = async (tx) => {
       const column = tx(`nueva_${name}`)
       for (const table of TABLES) await tx`alter table ${tx(table)} add column ${column} text`
-      written = write().catch((cause) => {
-        throw new Error(name, { cause })
-      })
-      await expect.poll(() => countWaiting(sql), { interval: 5 }).toBe(1)
+    }
+    await sendDuring(sql, addColumns, write).catch((cause) => {
+      throw new Error(name, { cause })
     })
-    await written
   }
 })
 

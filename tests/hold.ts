@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import { vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Pool } from '../src/database/pool.js'
 
 /** The key of the advisory lock for which the statements wait. */
@@ -37,6 +37,29 @@ export async function countWaiting(sql: postgres.Sql) {
     where datname = current_database() and wait_event_type = 'Lock'
   `
   return rows.length
+}
+
+/** A statement of a transaction. */
+export type Step = (tx: postgres.TransactionSql) => Promise<unknown>
+
+/**
+ * Calls `send` in the middle of a transaction that holds the locks of `lock`, and `meanwhile` when
+ * `count` sessions wait for a lock. Then commits, and resolves to what `send` resolves to.
+ */
+export async function sendDuring<T>(
+  sql: postgres.Sql,
+  lock: Step,
+  send: () => Promise<T>,
+  { meanwhile, count = 1 }: { meanwhile?: Step; count?: number } = {},
+): Promise<T> {
+  let answer: Promise<T> | undefined
+  await sql.begin(async (tx) => {
+    await lock(tx)
+    answer = send()
+    await expect.poll(() => countWaiting(sql)).toBe(count)
+    await meanwhile?.(tx)
+  })
+  return answer as Promise<T>
 }
 
 /** Makes the pool open `size` connections, which are idle afterwards. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { DELETED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL, endpoint } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { type Step, sendDuring } from './hold.js'
 
 const { call, sql } = await testApp()
 
@@ -92,13 +92,8 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   })
 
   it('when it is cleared, deletes the records also if the flag was set after the request began', async () => {
-    let cleared: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
-      await tx`update perfil set "bitAdministrador" = true where id = ${id}`
-      cleared = succeed(false)
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-    })
-    await cleared
+    const set: Step = (tx) => tx`update perfil set "bitAdministrador" = true where id = ${id}`
+    await sendDuring(sql, set, () => succeed(false))
     expect(await permisos(id)).toEqual([])
   })
 
@@ -136,14 +131,11 @@ it.each(['POST', 'PUT'] as const)(
     const perfil = { strNombrePerfil: 'Dirección', bitAdministrador: true }
     const { body } = await call('POST', '/api/perfil', { ...perfil, bitAdministrador: false })
     const path = method === 'POST' ? '/api/perfil' : `/api/perfil/${body.data.id}`
-    let written: ReturnType<typeof call> | undefined
-    await sql.begin(async (tx) => {
-      await tx`select lock_modulos()`
-      written = call(method, path, perfil)
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-      await tx`insert into modulo ("strNombreModulo") values (${`NUEVO ${method}`})`
+    const lock: Step = (tx) => tx`select lock_modulos()`
+    const written = await sendDuring(sql, lock, () => call(method, path, perfil), {
+      meanwhile: (tx) => tx`insert into modulo ("strNombreModulo") values (${`NUEVO ${method}`})`,
     })
-    const id = (await written)?.body.data.id
+    const { id } = written.body.data
     const records = await sql`select from permisos_perfil where "idPerfil" = ${id}`
     const modulos = await sql`select from modulo`
     expect(records).toHaveLength(modulos.length)

@@ -11,7 +11,7 @@ import {
 } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, flags, type Method } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { countWaiting, sendDuring } from './hold.js'
 import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tables.js'
 
 // A write first checks whether the caller may change a row, and then changes it. The first group of
@@ -323,20 +323,17 @@ describe('while a write is between its check and its change', () => {
   })
 
   /** Sends the attacker's request, and calls `meanwhile` while the write waits after `check`. */
-  async function stopAfter(
+  const stopAfter = (
     check: keyof typeof CHECKS,
     request: Request,
     meanwhile: () => Promise<unknown>,
-  ) {
-    let answer: Promise<AnswerWithHeaders> | undefined
-    await sql.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(${CHECKS[check]})`
-      answer = call(...request, { token: world.token })
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-      await meanwhile()
-    })
-    return answer as Promise<AnswerWithHeaders>
-  }
+  ) =>
+    sendDuring(
+      sql,
+      (tx) => tx`select pg_advisory_xact_lock(${CHECKS[check]})`,
+      () => call(...request, { token: world.token }),
+      { meanwhile },
+    )
 
   it.each(ATTACKS)('a row that is created does not exist for it: $name', async (attack) => {
     const { table, create, request, unknown, lastCheck = 'refuse_beyond' } = attack

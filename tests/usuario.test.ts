@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { DELETED } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { type Step, sendDuring } from './hold.js'
 
 const { call, config, login, sql } = await testApp()
 
@@ -65,14 +65,10 @@ it.each([
   async (method, changes) => {
     const previa = `previa${method}${Object.keys(changes)}`
     const end = method === 'POST' ? '' : `/${(await create(previa)).id}`
-    let written: ReturnType<typeof call> | undefined
-    await sql.begin(async (tx) => {
-      // The lock of names and emails (prepare_usuario in sql/migrations/0008_auditoria.sql).
-      await tx`select pg_advisory_xact_lock(7305511407)`
-      written = call(method, `/api/usuario${end}`, usuario(previa, changes))
-      await expect.poll(() => countWaiting(sql)).toBe(1)
-    })
-    expect((await written)?.body.data).toMatchObject(changes)
+    // The lock of names and emails (prepare_usuario in sql/migrations/0008_auditoria.sql).
+    const lock: Step = (tx) => tx`select pg_advisory_xact_lock(7305511407)`
+    const write = () => call(method, `/api/usuario${end}`, usuario(previa, changes))
+    expect((await sendDuring(sql, lock, write)).body.data).toMatchObject(changes)
   },
 )
 
@@ -108,12 +104,9 @@ it('a write does not wait for a write of another user', async () => {
     const changes = { ...user, strPwd: undefined, strNumeroCelular: '1' }
     return call('PUT', `/api/usuario/${user.id}`, changes)
   }
-  let waiting: Promise<unknown> | undefined
-  await sql.begin(async (tx) => {
-    await tx`select from usuario where id = ${cerrado.id} for update`
-    waiting = changePhone(cerrado)
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    expect(await changePhone(abierto)).toMatchObject({ status: 200 })
+  const lock: Step = (tx) => tx`select from usuario where id = ${cerrado.id} for update`
+  const waiting = await sendDuring(sql, lock, () => changePhone(cerrado), {
+    meanwhile: async () => expect(await changePhone(abierto)).toMatchObject({ status: 200 }),
   })
-  expect(await waiting).toMatchObject({ status: 200 })
+  expect(waiting).toMatchObject({ status: 200 })
 })
