@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../src/dev/postgres.js'
 import { PNG } from '../app.js'
 import { stop as stopProcess } from '../service.js'
+import { send } from './client.js'
 
 const COMMAND = [
   ...['--import', import.meta.resolve('tsx')],
@@ -95,17 +96,8 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     return said
   }
 
-  async function call(method: string, path: string, body?: object, token = '') {
-    const response = await fetch(`http://127.0.0.1:${PORT}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    return { status: response.status, body: (await response.json()) as any }
-  }
+  const call = (method: string, path: string, body?: object, token?: string) =>
+    send(method, `http://127.0.0.1:${PORT}${path}`, { body, token })
   const login = (strNombreUsuario: unknown, strPwd: unknown) =>
     call('POST', '/api/auth/login', { strNombreUsuario, strPwd, captchaToken: 'x' })
 
