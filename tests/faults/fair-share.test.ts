@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type postgres from 'postgres'
+import { afterEach, beforeAll, expect, it } from 'vitest'
 import type { Answer } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
+import { connectTo } from '../connect.js'
 import { addUsers, nombreOf } from '../users.js'
 import { send } from './client.js'
 import { type Service, startService } from './service.js'
@@ -21,14 +22,13 @@ let other: string
 
 beforeAll(async () => {
   const url = await cloneDatabase()
-  database = postgres(url, { max: 1, onnotice: () => {} })
+  database = connectTo(url)
   service = await startService({ DATABASE_URL: url })
   await addUsers(database, USERS)
   await database`vacuum analyze usuario`
   attacker = await service.login(nombreOf(1))
   other = await service.login(nombreOf(2))
 })
-afterAll(() => database?.end())
 
 /** Ends the loops of the present test. */
 let endFlood = () => {}
