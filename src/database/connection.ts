@@ -80,6 +80,8 @@ export function openDriver(
 
   const options: DriverOptions = {
     ...further,
+    // postgres.js never gives up a connection whose server has disappeared without closing it, and
+    // cannot reset one. So the sockets are opened here, where `reset` reaches them.
     socket: openSocket,
     // postgres.js would keep the percent-encoding of the name in `url`.
     database,

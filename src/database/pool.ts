@@ -142,8 +142,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     })
     try {
       const rows = await withTimeout(answer)
-      // postgres.js 3.4.9 may resolve a statement that it has sent on a connection while that
-      // connection was failing. The result then has no command.
+      // postgres.js 3.4.9 loses a statement that it sends after a connection has failed and before its
+      // socket has closed. Either the statement gets no answer, or it resolves without a command when
+      // the driver has connected again.
       if (!rows.command) throw new Error('the connection to the database was lost')
       onAnswer(used)
       // The last `count` entries are the rows. After a statement that has failed partway through its
