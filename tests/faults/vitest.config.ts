@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 /** `npm run test:faults`: against real processes, one file after the other. */
 export default defineConfig({
-  root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     include: ['tests/faults/*.test.ts'],
     globalSetup: 'tests/postgres.ts',
