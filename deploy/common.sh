@@ -213,7 +213,7 @@ replace_replica() {
 replacing=
 
 # replace_all: replaces the replicas one after the other, beginning with those that are not ready.
-# Fails at the first one that does not become ready, and does not replace the remaining ones.
+# Ends the script at the first one that does not become ready, and does not replace the remaining ones.
 replace_all() {
   local replica ready=() broken=()
   replacing=true
@@ -221,7 +221,7 @@ replace_all() {
     if is_ready "$replica"; then ready+=("$replica"); else broken+=("$replica"); fi
   done
   for replica in "${broken[@]}" "${ready[@]}"; do
-    replace_replica "$replica" || return 1
+    replace_replica "$replica" || die 'the replicas have not all been replaced.'
   done
   replacing=
 }
