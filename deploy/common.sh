@@ -25,10 +25,11 @@ die() {
   exit 1
 }
 
-# failed SENTENCE: like `die`, but first prints the file $output, which has the output of the failed command.
-failed() {
+# quietly COMMAND...: runs the command. Prints its output to stderr if it fails, and else nothing.
+quietly() {
+  "$@" >"$output" 2>&1 && return
   cat -- "$output" >&2
-  die "$*"
+  return 1
 }
 
 [[ $PATIENCE =~ ^[1-9][0-9]{0,4}$ ]] || die 'LLAVERO_WAIT is not a number of seconds.'
@@ -105,7 +106,7 @@ keep_audit() {
   # A container may be copied twice, for example if its replacement was interrupted. The time in the name
   # keeps the second copy from overwriting the first one, which may have lines that Docker has deleted since.
   file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
-  if docker logs "$1" 2>/dev/null | "$kept_lines" >"$part" \
+  if docker logs "$1" | "$kept_lines" >"$part" \
     && chmod 600 -- "$part" \
     && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
@@ -190,20 +191,13 @@ wait_until_ready() {
 # again from the image, compose.yaml and .env, and waits until it is ready. Fails if it does not become ready.
 replace_replica() {
   say "Replacing $1."
-  if ! compose stop "$1" >/dev/null 2>"$output"; then
-    cat -- "$output" >&2
-    return 1
-  fi
-  if ! keep_audit_of "$1" 2>"$output"; then
-    cat -- "$output" >&2
+  quietly compose stop "$1" || return 1
+  if ! quietly keep_audit_of "$1"; then
     say "The audit lines of $1 could not be copied to $PWD/$AUDIT, so $1 is not replaced but started again." >&2
     compose start "$1" >/dev/null 2>&1 || say "$1 could not be started: docker compose start $1" >&2
     return 1
   fi
-  if ! compose up --detach --no-deps --force-recreate "$1" >/dev/null 2>"$output"; then
-    cat -- "$output" >&2
-    return 1
-  fi
+  quietly compose up --detach --no-deps --force-recreate "$1" || return 1
   wait_until_ready "$1" || return 1
   # The other replica must not stop before the proxy's health check has found this one ready.
   sleep 2
@@ -239,7 +233,7 @@ say_who_serves() {
   done
 }
 
-# A temporary file for the output of a command. `failed` prints it.
+# A temporary file for the output of a command.
 output=$(mktemp "${TMPDIR:-/tmp}/llavero.XXXXXX")
 
 # at_end STATUS: called when the script ends, with its exit status. A script may define it again.
