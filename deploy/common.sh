@@ -54,14 +54,9 @@ wrong_use() {
   exit 2
 }
 
-# compose ARGUMENT...: runs Docker Compose: the plugin if it is installed, or else docker-compose.
-compose() {
-  if docker compose version >/dev/null 2>&1; then
-    docker compose "$@"
-  else
-    docker-compose "$@"
-  fi
-}
+# compose ARGUMENT...: runs Docker Compose: the plugin, or else docker-compose (see require_deployment).
+compose() { "${COMPOSE[@]}" "$@"; }
+COMPOSE=(docker compose)
 
 # require_deployment: ends the script unless Docker answers, Compose is installed, .env exists, and
 # compose.yaml is valid with the variables in .env.
@@ -69,8 +64,8 @@ require_deployment() {
   local problem
   command -v docker >/dev/null || die 'docker is not installed.'
   docker version >/dev/null 2>&1 || die 'the Docker engine does not answer.'
-  docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null \
-    || die 'Docker Compose is not installed.'
+  docker compose version >/dev/null 2>&1 || COMPOSE=(docker-compose)
+  command -v "${COMPOSE[0]}" >/dev/null || die 'Docker Compose is not installed.'
   [[ -f .env ]] || die "there is no $PWD/.env: copy .env.example and fill it in."
   problem=$(compose config 2>&1 >/dev/null) || die "compose.yaml is not valid with this .env. $problem"
 }
