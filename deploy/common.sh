@@ -160,14 +160,6 @@ is_ready() {
   ' >/dev/null 2>&1
 }
 
-# require_replicas: ends the script if a replica is not ready.
-require_replicas() {
-  local replica
-  for replica in "${REPLICAS[@]}"; do
-    is_ready "$replica" || die "$replica is not ready. First make it ready, for example with deploy/replace."
-  done
-}
-
 # wait_until_ready REPLICA: waits until the replica is ready. If it is not ready after PATIENCE seconds,
 # prints the last lines of its log and fails.
 wait_until_ready() {
