@@ -146,7 +146,7 @@ end_statements() {
 # query DATABASE SQL: executes a statement and prints its rows, one per line.
 query() {
   in_database psql --username=llavero --dbname="$1" --no-psqlrc --quiet --tuples-only --no-align \
-    --set=ON_ERROR_STOP=1 --command="$2" </dev/null
+    --command="$2" </dev/null
 }
 
 # is_ready REPLICA: succeeds when the replica answers 200 to /health/ready.
