@@ -13,8 +13,6 @@ const SECRET = 'secreto'
 const CALLS = `/v1_1/${CLOUD}/image/`
 /** The path before the name of an image. */
 const IMAGES = `/${CLOUD}/image/upload/`
-/** A data URI. Its groups are the media type and the data in base64. */
-const DATA_URI = /^data:(image\/[^;,]+)[^,]*;base64,(.+)$/s
 
 /** The fields of a call, by name. */
 type Form = Record<string, string>
@@ -56,17 +54,14 @@ export async function startImageHost(dir: string, port?: number) {
     return Response.json({ result: 'ok' })
   }
 
-  function image(publicId: string) {
+  async function image(publicId: string) {
     const dataUri = readFileSync(fileOf(publicId), 'utf8')
-    const [, type = '', base64 = ''] = DATA_URI.exec(dataUri) ?? []
+    const { headers, body } = await fetch(dataUri)
     // A browser sends cookies to every port of a host, so a script in an SVG image could read the
     // cookies of the service. `sandbox` disables scripts.
-    const headers = {
-      'content-type': type,
-      'content-security-policy': 'sandbox',
-    }
-    const content = Buffer.from(base64, 'base64')
-    return new Response(content, { headers })
+    return new Response(body, {
+      headers: [...headers, ['content-security-policy', 'sandbox']],
+    })
   }
 
   async function answer(request: IncomingMessage) {
