@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Answer, FORBIDDEN, NOT_FOUND, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
@@ -9,7 +10,7 @@ import { ANA, EVA, MODULOS, PERFILES, PERMISOS, ROOT } from './contract/rows.js'
 import { type Change, type Contract, type Json, ok } from './contract/rules.js'
 import { USUARIO_ENDPOINTS } from './contract/usuario.js'
 import { addressOf, ENDPOINT_NAMES, type EndpointName, endpoint } from './endpoints.js'
-import { insertPermiso, readTables } from './tables.js'
+import { insertPermiso, readTables, TABLES } from './tables.js'
 import { sign } from './token.js'
 
 /** The endpoints that the contract describes, and others whose rules fit in the same tables. */
@@ -79,8 +80,20 @@ const short = (value: unknown) => {
   return text.length > 90 ? `${text.slice(0, 90)}…` : text
 }
 
+type Tables = Awaited<ReturnType<typeof readTables>>
+
+/** Returns the ids of the rows that are not the same in both, for each table that has such rows. */
+function changedIds(before: Tables, after: Tables) {
+  const entries = TABLES.map((table) => {
+    const rows = [...before[table], ...after[table]]
+    const isAlone = (row: object) => rows.filter((one) => isDeepStrictEqual(one, row)).length === 1
+    return [table, [...new Set(rows.filter(isAlone).map(({ id }) => id))]] as const
+  })
+  return Object.fromEntries(entries.filter(([, ids]) => ids.length > 0))
+}
+
 describe.each(CONTRACT_NAMES)('%s', (name) => {
-  const { answer, same = {}, rules } = contractOf(name)
+  const { answer, same = {}, writes = {}, rules } = contractOf(name)
 
   beforeAll(restore)
 
@@ -105,7 +118,9 @@ describe.each(CONTRACT_NAMES)('%s', (name) => {
   )
   it.each(cases)('%s: %s', async (_title, _change, change) => {
     await restore()
+    const before = await readTables(sql)
     expect(await send(name, change)).toStrictEqual({ status: 200, body: answer })
+    expect(changedIds(before, await readTables(sql))).toEqual(writes)
   })
 })
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { DELETED, withoutHeaders } from './answers.js'
+import { withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL, endpoint } from './endpoints.js'
 import { type Step, sendDuring } from './hold.js'
@@ -113,16 +113,6 @@ const create = async (strNombrePerfil: string, bitAdministrador = false) =>
 it('POST /api/perfil gives an administrator’s profile every flag on every module', async () => {
   const idPerfil = await create('jefa', true)
   expect(await permisos(idPerfil)).toEqual(everyFlag(idPerfil))
-})
-
-it('DELETE /api/perfil/:id deletes a profile with its records', async () => {
-  const idPerfil = await create('fugaz')
-  await call('POST', '/api/permisos', { idPerfil, idModulo: 3 })
-  expect(await call('DELETE', `/api/perfil/${idPerfil}`)).toMatchObject(DELETED)
-  expect(await permisos(idPerfil)).toEqual([])
-  expect((await get('/api/perfil/list')).data).not.toContainEqual(
-    expect.objectContaining({ id: idPerfil }),
-  )
 })
 
 it.each(['POST', 'PUT'] as const)(

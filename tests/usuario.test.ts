@@ -1,6 +1,5 @@
 import { compareSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
-import { DELETED } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { type Step, sendDuring } from './hold.js'
@@ -71,31 +70,6 @@ it.each([
     expect((await sendDuring(sql, lock, write)).body.data).toMatchObject(changes)
   },
 )
-
-it('PUT /api/usuario/:id overwrites every field but the password and the image, of one user only', async () => {
-  const other = await create('otro')
-  const ana = await create('ana', { strNumeroCelular: '555 0101' })
-  await sql`update usuario set "imagenUrl" = 'https://x.es/x.png' where id = ${ana.id}`
-  const [perfil] = await sql`insert into perfil ("strNombrePerfil") values ('nuevo') returning id`
-  const changes = {
-    strNombreUsuario: 'Ana',
-    strCorreo: 'otra@ejemplo.com',
-    idEstadoUsuario: false,
-    idPerfil: perfil?.id,
-  }
-  const data = { ...ana, ...changes, strNumeroCelular: null, imagenUrl: 'https://x.es/x.png' }
-  expect(await update(ana.id, changes)).toEqual(data)
-  expect(await stored(ana.id)).toEqual(data)
-  expect(await stored(other.id)).toEqual(other)
-})
-
-it('DELETE /api/usuario/:id removes one user', async () => {
-  const other = await create('vecina')
-  const { id } = await create('borrada')
-  expect(await call('DELETE', `/api/usuario/${id}`)).toMatchObject(DELETED)
-  expect(await stored(id)).toBe(undefined)
-  expect(await stored(other.id)).toEqual(other)
-})
 
 it('a write does not wait for a write of another user', async () => {
   const cerrado = await create('cerrado')

@@ -77,6 +77,7 @@ export const MODULO_ENDPOINTS = {
   'POST /api/modulo': {
     body: { strNombreModulo: ' módulo ñandú ' },
     answer: { success: true, data: { id: 7, strNombreModulo: ' MÓDULO ÑANDÚ ' } },
+    writes: { modulo: [7] },
     rules: [
       ...MODULO_NAME_RULES,
       rule(
@@ -91,6 +92,7 @@ export const MODULO_ENDPOINTS = {
     id: 5,
     body: { strNombreModulo: 'razón social' },
     answer: { success: true, data: { id: 5, strNombreModulo: 'RAZÓN SOCIAL' } },
+    writes: { perfil: [2, 3], modulo: [5] },
     rules: [
       pathIdMustBeInteger('/api/modulo/', BAD_MODULO_ID),
       ...firstOfEach(MODULO_NAME_RULES),
@@ -121,6 +123,7 @@ export const MODULO_ENDPOINTS = {
   'DELETE /api/modulo/:id': {
     id: 5,
     answer: DELETED.body,
+    writes: { perfil: [2, 3], modulo: [5], permisos_perfil: [1, 3] },
     rules: [
       pathIdMustBeInteger('/api/modulo/', BAD_MODULO_ID),
       unknownPathId('/api/modulo/', DELETED),

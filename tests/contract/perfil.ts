@@ -108,6 +108,7 @@ export const PERFIL_ENDPOINTS = {
       success: true,
       data: { id: 4, strNombrePerfil: ' Compras ', bitAdministrador: false },
     },
+    writes: { perfil: [4] },
     same: { 'takes null for the flag as omitted': [{ bitAdministrador: null }] },
     rules: firstOfEach(PERFIL_RULES),
   },
@@ -119,6 +120,7 @@ export const PERFIL_ENDPOINTS = {
       success: true,
       data: { id: 2, strNombrePerfil: ' Compras ', bitAdministrador: false },
     },
+    writes: { perfil: [2] },
     rules: [
       pathIdMustBeInteger('/api/perfil/', BAD_PERFIL_ID),
       ...PERFIL_RULES,
@@ -140,6 +142,7 @@ export const PERFIL_ENDPOINTS = {
   'DELETE /api/perfil/:id': {
     id: 3,
     answer: DELETED.body,
+    writes: { perfil: [3], permisos_perfil: [3] },
     rules: [
       pathIdMustBeInteger('/api/perfil/', BAD_PERFIL_ID),
       unknownPathId('/api/perfil/', DELETED),

@@ -88,6 +88,7 @@ export const PERMISOS_ENDPOINTS = {
   'POST /api/permisos': {
     body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
     answer: { success: true, data: { id: 4, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
+    writes: { perfil: [3], permisos_perfil: [4] },
     same: {
       'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
       'stores a falsy flag as false': [FALSE_FLAGS],
@@ -106,6 +107,7 @@ export const PERMISOS_ENDPOINTS = {
     id: 1,
     body: { idPerfil: 3, idModulo: 6, bitAgregar: true },
     answer: { success: true, data: { id: 1, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
+    writes: { perfil: [2, 3], permisos_perfil: [1] },
     rules: [
       pathIdMustBeInteger('/api/permisos/', BAD_PERMISO_ID),
       rule(
@@ -131,6 +133,7 @@ export const PERMISOS_ENDPOINTS = {
   'DELETE /api/permisos/:id': {
     id: 1,
     answer: DELETED.body,
+    writes: { perfil: [2], permisos_perfil: [1] },
     rules: [
       pathIdMustBeInteger('/api/permisos/', BAD_PERMISO_ID),
       unknownPathId('/api/permisos/', DELETED),
@@ -174,14 +177,17 @@ export const PERMISOS_ENDPOINTS = {
   'POST /api/permisos/guardar-matriz': {
     body: { idPerfil: 2, permisos: [{ idModulo: 1, bitAgregar: true }] },
     answer: MATRIX_REPLACED.body,
-    same: {
-      'accepts idPerfil as text': [{ idPerfil: '2' }],
-      'accepts an empty list for an unknown profile': [
-        { idPerfil: 999, permisos: [] },
-        { idPerfil: 1e300, permisos: undefined },
-      ],
-    },
+    writes: { perfil: [2], permisos_perfil: [1, 2, 4] },
+    same: { 'accepts idPerfil as text': [{ idPerfil: '2' }] },
     rules: [
+      rule(
+        'accepts an empty list for an unknown profile',
+        [
+          { idPerfil: 999, permisos: [] },
+          { idPerfil: 1e300, permisos: undefined },
+        ],
+        MATRIX_REPLACED,
+      ),
       rule(
         'answers 400 when idPerfil is missing or not an integer other than 0',
         withField('idPerfil', [...MISSING, ...NOT_NUMBERS]),

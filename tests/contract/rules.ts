@@ -1,5 +1,6 @@
 import { type Answer, statusCodeAnswer } from '../answers.js'
 import type { EndpointName } from '../endpoints.js'
+import type { TABLES } from '../tables.js'
 
 export type Json = Record<string, unknown>
 
@@ -22,6 +23,8 @@ export interface Contract {
   answer: Json
   /** Changes that do not change the answer, by the title of their test. */
   same?: Record<string, Change[]>
+  /** The ids of the rows that the valid request adds, changes or removes. The default is none. */
+  writes?: Partial<Record<(typeof TABLES)[number], number[]>>
   rules: Rule[]
 }
 

@@ -245,6 +245,7 @@ export const USUARIO_ENDPOINTS = {
         imagenUrl: null,
       },
     },
+    writes: { usuario: [4] },
     same: {
       'accepts idPerfil as text': [{ idPerfil: '2' }],
       'takes null for an optional field as omitted': [
@@ -280,6 +281,7 @@ export const USUARIO_ENDPOINTS = {
         idEstadoUsuario: false,
       },
     },
+    writes: { usuario: [2] },
     same: {
       'takes null for an optional field as omitted': [
         { strNumeroCelular: null, strPwd: null, imagenBase64: null },
@@ -311,6 +313,7 @@ export const USUARIO_ENDPOINTS = {
   'DELETE /api/usuario/:id': {
     id: 2,
     answer: DELETED.body,
+    writes: { usuario: [2] },
     rules: [
       pathIdMustBeInteger('/api/usuario/', BAD_USUARIO_ID),
       unknownPathId('/api/usuario/', DELETED),
