@@ -237,15 +237,13 @@ it.each([
   })
 })
 
-describe('the stand-in for the image host', () => {
-  it('reads a form whose boundary occurs within a field', async () => {
-    const images = await startImages()
-    const body = '--la\r\nContent-Disposition: form-data; name="folder"\r\n\r\nclave\r\n--la--'
-    const headers = { 'content-type': 'multipart/form-data; boundary=la' }
-    const url = `${images.url}/v1_1/nube/image/upload`
-    const answer = await fetch(url, { method: 'POST', headers, body })
-    // The form is refused, because it has no signature. The answer has the fields that were read.
-    expect(answer.status).toBe(401)
-    expect(await answer.text()).toContain("'folder=clave'")
-  })
+it('the stand-in for the image host reads a form whose boundary occurs within a field', async () => {
+  const images = await startImages()
+  const body = '--la\r\nContent-Disposition: form-data; name="folder"\r\n\r\nclave\r\n--la--'
+  const headers = { 'content-type': 'multipart/form-data; boundary=la' }
+  const url = `${images.url}/v1_1/nube/image/upload`
+  const answer = await fetch(url, { method: 'POST', headers, body })
+  // The form is refused, because it has no signature. The answer has the fields that were read.
+  expect(answer.status).toBe(401)
+  expect(await answer.text()).toContain("'folder=clave'")
 })
