@@ -87,33 +87,9 @@ export async function readGrupo(url: string, nombre: string): Promise<Miembro[]>
   return usuarios
 }
 
-/**
- * Fills a database for tests/faults/overload.test.ts, with this many users who are no
- * administrators. The test distributes its writes and lists among 200 administrators, because the
- * statements of one user wait for each other.
- */
-export const seed = (url: string, lectores: number) =>
-  seedGrupos(url, [
-    { nombre: 'lector', perfiles: lectores },
-    { nombre: 'administrador', perfiles: 200, administrador: true, conPermisos: false },
-  ])
-
-/** Reads the users of a database that `seed` has filled. */
-export const readData = async (url: string) => ({
-  lectores: await readGrupo(url, 'lector'),
-  administradores: await readGrupo(url, 'administrador'),
-})
-
 /** Returns a header with a token like those that the service issues. */
 export function authorization({ id, idPerfil, nombre }: Usuario) {
   const iat = Math.floor(Date.now() / 1000)
   const token = sign({ id, idPerfil, nombre, iat, exp: iat + 28_800 })
   return { authorization: `Bearer ${token}` }
 }
-
-/** Returns for each user a request for that user's permission map. */
-export const mapRequests = (usuarios: Usuario[]) =>
-  usuarios.map((usuario) => ({
-    path: `/api/permisos/mis-permisos/${usuario.idPerfil}`,
-    headers: authorization(usuario),
-  }))

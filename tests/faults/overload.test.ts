@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { BUSY } from '../answers.js'
 import { cloneDatabase } from '../app.js'
-import { authorization, mapRequests, readData, seed } from '../bench/data.js'
+import { authorization, readGrupo, seedGrupos, type Usuario } from '../bench/data.js'
 import type { Load, LoadRequest } from '../bench/load.js'
 import { p99, residentMb } from '../bench/measure.js'
 import {
@@ -42,10 +42,12 @@ let sessions: Record<string, string>[]
 
 beforeAll(async () => {
   const url = await cloneDatabase()
-  await seed(url, CLIENTS)
-  const { lectores, administradores } = await readData(url)
-  sessions = administradores.map((administrador) => authorization(administrador))
-  requests = mixed(lectores)
+  await seedGrupos(url, [
+    { nombre: 'lector', perfiles: CLIENTS },
+    { nombre: 'administrador', perfiles: CLIENTS, administrador: true, conPermisos: false },
+  ])
+  sessions = (await readGrupo(url, 'administrador')).map(authorization)
+  requests = mixed(await readGrupo(url, 'lector'))
   folder = await mkdtemp(join(tmpdir(), 'llavero-overload-'))
   const env = { ...SECRETS, DATABASE_URL: url, LOG_LEVEL: 'warn' }
   service = await startServer(SERVERS.service, env, folder)
@@ -60,11 +62,14 @@ afterAll(async () => {
 const sessionOf = (index: number) => sessions[index % sessions.length] ?? {}
 
 /** Returns a request for each client: maps, lists and writes in turn. */
-function mixed(lectores: Parameters<typeof mapRequests>[0]) {
-  const each = mapRequests(lectores).flatMap((map, index): LoadRequest[] => {
+function mixed(lectores: Usuario[]) {
+  const each = lectores.flatMap((lector, index): LoadRequest[] => {
     const headers = sessionOf(index)
     return [
-      map,
+      {
+        path: `/api/permisos/mis-permisos/${lector.idPerfil}`,
+        headers: authorization(lector),
+      },
       { path: `/api/permisos?page=${index + 1}`, headers },
       { path: `/api/modulo?search=${index}`, headers },
       {
