@@ -130,17 +130,6 @@ const ATTACKS: Attack[] = [
     unknown: MATRIX_REPLACED,
   },
   {
-    name: 'replaces the matrix of a new profile',
-    table: 'perfil',
-    create: createAdministrador,
-    request: (idPerfil) => [
-      'POST',
-      '/api/permisos/guardar-matriz',
-      { idPerfil, permisos: [{ idModulo: world.libre }] },
-    ],
-    unknown: statusCodeAnswer(500, 'Error al guardar en base de datos'),
-  },
-  {
     name: 'deletes a new profile',
     table: 'perfil',
     create: createAdministrador,
