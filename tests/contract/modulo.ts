@@ -106,11 +106,6 @@ export const MODULO_ENDPOINTS = {
         TAKEN_NAMES,
         endpoint('PUT /api/modulo/:id').unexpected,
       ),
-      rule(
-        'lets a module keep its own name',
-        [{ strNombreModulo: 'caja_10%' }],
-        ok({ data: MODULOS[4] }),
-      ),
       unknownPathId('/api/modulo/', ok({})),
       rule(
         'looks for the module before it looks for a duplicate name',
