@@ -84,17 +84,11 @@ async function openFolder(folder: string): Promise<Place> {
   const bin = dirname(postgres)
   if (!fs.existsSync(folder)) makeFolder(folder, dirname(bin))
   const real = fs.realpathSync(folder)
-  const dataDir = join(real, 'data')
-  if (!isRoot) return { folder: real, dataDir, bin }
+  const place = { folder: real, dataDir: join(real, 'data'), bin }
+  if (!isRoot) return place
 
   const { uid, gid } = fs.statSync(real)
-  return {
-    folder: real,
-    dataDir,
-    bin: join(real, 'native/bin'),
-    uid,
-    gid,
-  }
+  return { ...place, bin: join(real, 'native/bin'), uid, gid }
 }
 
 /**
@@ -133,7 +127,7 @@ async function initialise({ folder, dataDir, bin, uid, gid }: Place) {
     '--no-sync',
   ]
   const run = promisify(execFile)
-  await run(join(bin, 'initdb'), args, { cwd: bin, uid, gid })
+  await run(join(bin, 'initdb'), args, { uid, gid })
   fs.renameSync(unfinished, dataDir)
 }
 
@@ -147,7 +141,6 @@ async function launch({ dataDir, bin, uid, gid }: Place, settings: Settings) {
     args.push('-c', `${name}=${value}`)
   }
   const child = spawn(join(bin, 'postgres'), args, {
-    cwd: bin,
     uid,
     gid,
     // Otherwise Ctrl-C would end the server before the service.
