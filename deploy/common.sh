@@ -4,6 +4,8 @@
 # changes to the folder of compose.yaml, and makes the script end at the first command that fails.
 
 set -euo pipefail
+# Backups, keys and audit lines are for their owner alone.
+umask 077
 
 script=deploy/$(basename -- "$0")
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
@@ -82,7 +84,7 @@ take_turn() {
 # require_audit_folder: creates the folder $AUDIT if it is missing. Ends the script if the folder cannot be
 # created or written.
 require_audit_folder() {
-  [[ -d $AUDIT ]] || mkdir -m 700 -- "$AUDIT" 2>/dev/null || die "the folder $PWD/$AUDIT cannot be created."
+  [[ -d $AUDIT ]] || mkdir -- "$AUDIT" 2>/dev/null || die "the folder $PWD/$AUDIT cannot be created."
   [[ -w $AUDIT ]] || die "the folder $PWD/$AUDIT cannot be written."
 }
 
@@ -101,9 +103,7 @@ keep_audit() {
   # A container may be copied twice, for example if its replacement was interrupted. The time in the name
   # keeps the second copy from overwriting the first one, which may have lines that Docker has deleted since.
   file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
-  if docker logs "$1" | "$kept_lines" >"$part" \
-    && chmod 600 -- "$part" \
-    && mv -- "$part" "$file"; then
+  if docker logs "$1" | "$kept_lines" >"$part" && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
   else
     rm -f -- "$part"
