@@ -17,36 +17,6 @@ const permisos = async (idPerfil: number): Promise<object[]> =>
 const everyFlag = (idPerfil: number) =>
   [1, 2, 3, 4].map((idModulo) => ({ id: expect.any(Number), idPerfil, idModulo, ...ALL }))
 
-describe('GET /api/perfil', async () => {
-  await sql`
-    insert into perfil (id, "strNombrePerfil", "bitAdministrador") overriding system value
-    select n, case when n % 2 = 0 then 'Área ' else 'Zona ' end || n, n % 3 = 0
-    from generate_series(2, 13) n order by n % 5
-  `
-  await sql`alter table perfil alter id restart with 14`
-
-  const list = async (query: string) => {
-    const { data, totalPages } = await get(`/api/perfil?${query}`)
-    return { ids: data.map(({ id }: { id: number }) => id), totalPages }
-  }
-
-  it('returns pages of 5, in descending order of ids', async () => {
-    expect(await list('')).toEqual({ ids: [13, 12, 11, 10, 9], totalPages: 3 })
-    expect(await list('page=2')).toEqual({ ids: [8, 7, 6, 5, 4], totalPages: 3 })
-    expect(await list('page=3')).toEqual({ ids: [3, 2, 1], totalPages: 3 })
-  })
-
-  it('counts and pages only the profiles that match the filters', async () => {
-    const search = encodeURIComponent('ÁREA')
-    expect(await list(`search=${search}&page=2`)).toEqual({ ids: [2], totalPages: 2 })
-    expect(await list('isAdmin=true')).toEqual({ ids: [12, 9, 6, 3, 1], totalPages: 1 })
-    expect(await list(`search=${search}&isAdmin=false`)).toEqual({
-      ids: [10, 8, 4, 2],
-      totalPages: 1,
-    })
-  })
-})
-
 describe('PUT /api/perfil/:id, the administrator flag', () => {
   let id: number
 

@@ -57,13 +57,23 @@ export const PERFIL_ENDPOINTS = {
       ),
       rule(
         'returns an empty list beyond the last page',
-        under('/api/perfil?page=', ['2', '99999999999999999999']),
+        under('/api/perfil?page=', ['2', '2&search=a', '99999999999999999999']),
         ok({ data: [], totalPages: 1 }),
       ),
       rule(
         'returns only the profiles without the flag when isAdmin is false',
         ['/api/perfil?isAdmin=false'],
         ok(perfiles(3, 2)),
+      ),
+      rule(
+        'returns only the profiles with the flag when isAdmin is true',
+        ['/api/perfil?isAdmin=true'],
+        ok(perfiles(1)),
+      ),
+      rule(
+        'returns only the profiles that match both filters',
+        ['/api/perfil?search=r&isAdmin=false'],
+        ok(perfiles(3)),
       ),
       rule(
         'ignores case in a search, and takes _ and \\ as ordinary characters',
