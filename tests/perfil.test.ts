@@ -68,14 +68,6 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
   })
 })
 
-const create = async (strNombrePerfil: string, bitAdministrador = false) =>
-  (await call('POST', '/api/perfil', { strNombrePerfil, bitAdministrador })).body.data.id as number
-
-it('POST /api/perfil gives an administrator’s profile every flag on every module', async () => {
-  const idPerfil = await create('jefa', true)
-  expect(await permisos(idPerfil)).toEqual(everyFlag(idPerfil))
-})
-
 it.each(['POST', 'PUT'] as const)(
   'gives an administrator’s profile a record for a module that is added meanwhile: %s',
   async (method) => {
