@@ -372,7 +372,10 @@ describe('rule 4: names of modules', () => {
       body: { success: true, data: { id: world.libre, strNombreModulo: `NUEVO ${turn}` } },
     })
     const same = { strNombreModulo: `VENTAS ${turn}` }
-    expect((await attack('PUT', `/api/modulo/${world.ventas}`, same)).status).toBe(200)
+    expect(await attack('PUT', `/api/modulo/${world.ventas}`, same)).toMatchObject({
+      status: 200,
+      body: { success: true },
+    })
   })
 })
 

@@ -45,16 +45,20 @@ const byId = (rows: Row[]) => Object.fromEntries(rows.map((row) => [row.id, row]
 
 const readAudit = (): Promise<Row[]> => sql`select * from auditoria order by id`
 
+const newTables = () => ({ usuario: {}, perfil: {}, modulo: {}, permisos: {} }) as Tables
+
 /** Returns the tables after the changes in these rows of the audit. */
 function replay(filas: Row[]) {
-  const tables: Tables = { usuario: {}, perfil: {}, modulo: {}, permisos: {} }
-  for (const fila of filas) {
-    const table = tables[fila.entidad]
-    if (!table) continue
-    if (fila.entidad === 'permisos') replayPermisos(table, fila)
-    else replayRecord(table, fila)
-  }
+  const tables = newTables()
+  for (const fila of filas) replayRow(tables, fila)
   return tables
+}
+
+function replayRow(tables: Tables, fila: Row) {
+  const table = tables[fila.entidad]
+  if (!table) return
+  if (fila.entidad === 'permisos') replayPermisos(table, fila)
+  else replayRecord(table, fila)
 }
 
 function replayRecord(table: Table, { accion, idEntidad, antes, despues }: Row) {
@@ -222,9 +226,49 @@ it('the rows of the audit, in their order, give the four tables after each write
   }
 }, 120_000)
 
-it('origen_de_permiso gives the same rows after a removal, but for those that were removed', async () => {
+const valuesOf = (table: Table | undefined) => Object.values(table ?? {})
+
+/**
+ * Returns for each user the ids of the rows by which the user got the flag `bitEditar` on the module with
+ * this name, computed from the first row to the last one. Users without such rows are left out.
+ */
+function origins(filas: Row[], nombre: string) {
+  const tables = newTables()
+  /** For each profile that holds the permission, the row by which it got it. */
+  const since: Record<number, number> = {}
+  const found: Record<number, Set<number>> = {}
+  let before: Table = {}
+  for (const fila of filas) {
+    replayRow(tables, fila)
+    const modulo = valuesOf(tables.modulo).find((row) => row.strNombreModulo === nombre)
+    const holders = new Set([
+      ...valuesOf(tables.perfil).flatMap((row) => (row.bitAdministrador ? [row.id] : [])),
+      ...valuesOf(tables.permisos).flatMap((row) =>
+        row.idModulo === modulo?.id && row.bitEditar ? [row.idPerfil] : [],
+      ),
+    ])
+    for (const id of Object.keys(since).map(Number)) if (!holders.has(id)) delete since[id]
+    for (const id of holders) since[id] ??= fila.id
+    for (const { id, idPerfil } of valuesOf(tables.usuario)) {
+      const got = since[idPerfil]
+      if (got === undefined) continue
+      found[id] ??= new Set()
+      found[id].add(got)
+      if (before[id]?.idPerfil !== idPerfil) found[id].add(fila.id)
+    }
+    before = { ...tables.usuario }
+  }
+  return found
+}
+
+it('origen_de_permiso gives the rows by which somebody got a permission, also after a removal, but for those that were removed', async () => {
   state = SEED
-  const users = [2, 3]
+  const readUsers = async () => {
+    const rows =
+      await sql`select distinct "idEntidad" as id from auditoria where entidad = 'usuario'`
+    return rows.map(({ id }) => id)
+  }
+  const users = await readUsers()
   const perfiles = await sql`
     insert into perfil ("strNombrePerfil") values ('A'), ('B'), ('C') returning id
   `
@@ -233,6 +277,9 @@ it('origen_de_permiso gives the same rows after a removal, but for those that we
   const name = () => pick(names)
   const writes = [
     () => sql`update usuario set "idPerfil" = ${perfil()} where id = ${pick(users)}`,
+    () =>
+      sql`insert into usuario ${sql({ ...usuario(newName('x'), { idPerfil: perfil() }), strPwd: 'x' })}`,
+    () => sql`delete from usuario where id > 1 and id = ${pick(users)} and ${random(5) === 0}`,
     () => sql`update perfil set "bitAdministrador" = ${random(4) === 0} where id = ${perfil()}`,
     () => sql`insert into modulo ("strNombreModulo") values (${name()}) on conflict do nothing`,
     () => sql`
@@ -250,15 +297,24 @@ it('origen_de_permiso gives the same rows after a removal, but for those that we
   ]
   for (let index = 0; index < 2 * WRITES; index += 1) await pick(writes)()
 
-  const ask = () => sql<{ origen: number[] }[]>`
-    select array(select id::float8 from origen_de_permiso(id, nombre, 'bitEditar')) as origen
-    from unnest(${users}::integer[]) as id
+  const everybody = await readUsers()
+  const ask = () => sql<{ id: number; nombre: string; origen: number[] }[]>`
+    select id, nombre,
+      array(select id::float8 from origen_de_permiso(usuario.id, nombre, 'bitEditar')) as origen
+    from unnest(${everybody}::integer[]) as usuario (id)
     cross join unnest(${names}::text[]) as nombre
   `
   const before = await ask()
+  const filas = (await readAudit()).map((fila) => ({ ...fila, id: Number(fila.id) }))
+  const found = Object.fromEntries(names.map((nombre) => [nombre, origins(filas, nombre)]))
+  for (const { id, nombre, origen } of before) {
+    expect(origen, `${id} ${nombre}`).toEqual(
+      [...(found[nombre]?.[id] ?? [])].sort((a, b) => a - b),
+    )
+  }
   const rows = before.flatMap(({ origen }) => origen).sort((a, b) => a - b)
   const [middle = NaN] = rows.slice(rows.length / 2)
   await sql`select delete_auditoria(fecha) from auditoria where id = ${middle}`
-  const left = before.map(({ origen }) => ({ origen: origen.filter((id) => id >= middle) }))
+  const left = before.map((row) => ({ ...row, origen: row.origen.filter((id) => id >= middle) }))
   expect(await ask()).toEqual(left)
 })

@@ -38,11 +38,13 @@ declare
   v_id integer;
   v_filas bigint[] := '{}';
 begin
+  -- Each profile that the user has had is the present one, or was changed by a row of the user with the
+  -- profile in `antes`. So it is with the names of a module.
   select "idPerfil" into v_perfil from usuario where id = p_id_usuario;
   v_perfiles := array(
     select v_perfil
     union
-    select (unnest(array[antes, despues]) ->> 'idPerfil')::integer
+    select (antes ->> 'idPerfil')::integer
     from auditoria
     where entidad = 'usuario' and "idEntidad" = p_id_usuario
   );
@@ -52,8 +54,7 @@ begin
     union
     select "idEntidad"
     from auditoria
-    where entidad = 'modulo'
-      and p_modulo in (antes ->> 'strNombreModulo', despues ->> 'strNombreModulo')
+    where entidad = 'modulo' and antes ->> 'strNombreModulo' = p_modulo
   );
   v_administradores := array(select id from perfil where "bitAdministrador");
   v_con_permiso := array(
