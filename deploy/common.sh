@@ -103,7 +103,7 @@ keep_audit() {
   # A container may be copied twice, for example if its replacement was interrupted. The time in the name
   # keeps the second copy from overwriting the first one, which may have lines that Docker has deleted since.
   file=$AUDIT/$2-${1:0:12}-$(date +%Y%m%d%H%M%S).jsonl
-  if docker logs "$1" | "$kept_lines" >"$part" && mv -- "$part" "$file"; then
+  if docker logs "$1" 2>/dev/null | "$kept_lines" >"$part" && mv -- "$part" "$file"; then
     [[ -s $file ]] || rm -- "$file"
   else
     rm -f -- "$part"

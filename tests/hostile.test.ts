@@ -48,7 +48,7 @@ async function answerAll(requests: Request[]) {
     const before = changes
     changes = await world.changes()
     recordOutcome(request, answer)
-    const violation = violationOf(request, answer, changes > before)
+    const violation = violationOf(request, answer, changes !== before)
     if (violation) throw new Error([violation, ...lines].join('\n'))
   }
   const log = service.readLog().slice(logRead)

@@ -1,6 +1,5 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import https from 'node:https'
-import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -112,6 +111,8 @@ describe('an image host', () => {
   let upload: RequestListener
   /** The host's behaviour at a removal. */
   let destroy: RequestListener
+  /** Whether the host reads the requests. */
+  let isReading: boolean
   /** The requests that the host has received. */
   let asked: { url: string; body: string }[] = []
   let service: Service
@@ -123,13 +124,14 @@ describe('an image host', () => {
 
   beforeEach(async () => {
     asked = []
+    isReading = true
     destroy = says(200, '{"result":"ok"}')
     service ??= await start()
   })
 
   async function start() {
     const url = await serve(async (request, response) => {
-      asked.push({ url: request.url ?? '', body: await text(request) })
+      asked.push({ url: request.url ?? '', body: isReading ? await text(request) : '' })
       if (request.url?.endsWith('/upload')) upload(request, response)
       else destroy(request, response)
     })
@@ -188,27 +190,31 @@ describe('an image host', () => {
   it('that takes more than 30 s makes the upload fail, and is asked to remove the image', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
+    // This image does not fit in the buffers of a connection.
+    const large = { ...ANA, imagenBase64: `data:image/png;base64,${'A'.repeat(2 ** 23)}` }
+    isReading = false
     // While the timers are faked, expect.poll would advance the time.
-    const arrived = new Promise<Socket>((resolve) => {
-      upload = ({ socket }, response) => {
+    const arrived = new Promise<IncomingMessage>((resolve) => {
+      upload = (request, response) => {
         // Unlike the time limit of the SDK, that of the service does not start again with each byte.
         response.write(' ')
-        resolve(socket)
+        resolve(request)
       }
     })
     let isAnswered = false
     const given = reasons(async () => {
-      expect(await send(service, 'POST', '', ANA)).toEqual(NOT_UPLOADED)
+      expect(await send(service, 'POST', '', large)).toEqual(NOT_UPLOADED)
       isAnswered = true
     })
-    const connection = await arrived
+    const request = await arrived
     vi.advanceTimersByTime(29_999)
     for (let turn = 0; turn < 100; turn += 1) await setImmediate()
     expect(isAnswered).toBe(false)
     vi.advanceTimersByTime(1)
     expect(await given).toEqual(['image host: no answer in time'])
     await expect.poll(urls).toEqual(['upload', 'destroy'])
-    await expect.poll(() => connection.destroyed).toBe(true)
+    request.resume()
+    await expect.poll(() => request.socket.destroyed).toBe(true)
   })
 
   it('that also fails at the removal does not change the answer, and the log has a line about it', async () => {

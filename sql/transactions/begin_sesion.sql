@@ -6,7 +6,7 @@
 -- password, since the comparison.
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
--- user meanwhile.
+-- user meanwhile. There is no caller yet, so it does not call begin_write.
 create or replace function begin_sesion(p_id integer, p_hash text, p_actor jsonb) returns jsonb
 language plpgsql
 as $$

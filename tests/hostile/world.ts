@@ -53,8 +53,8 @@ const SETUP = `
 
 /**
  * Inserts the rows. The administrator, who exists already, becomes the user in the document's
- * example of a login. `restore` restores all rows; `changes` returns a number that every change
- * raises: the id of the last row of the audit.
+ * example of a login. `restore` restores all rows; `changes` returns a text that every change changes:
+ * the number of the audit's rows, and what the audit leaves out.
  */
 export async function fillWorld({ pool, sql, passwords }: Awaited<ReturnType<typeof testApp>>) {
   await pool`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`
@@ -66,8 +66,13 @@ export async function fillWorld({ pool, sql, passwords }: Awaited<ReturnType<typ
       await pool`select prueba.restaurar()`
     },
     changes: async () => {
-      const [row] = await pool`select max(id)::integer as id from auditoria`
-      return row?.id as number
+      const [row] = await pool`
+        select concat(
+          (select count(*) from auditoria),
+          (select string_agg("versionPermisos"::text || "numPermisos", ',' order by id) from perfil)
+        ) as text
+      `
+      return row?.text as string
     },
   }
 }
