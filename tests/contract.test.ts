@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Answer, FORBIDDEN, NOT_FOUND, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { AUTH_ENDPOINTS } from './contract/auth.js'
@@ -236,9 +236,9 @@ describe('the session', () => {
     expect(await readMap(2)).toMatchObject({ status: 200 })
     expect(await readMap(1)).toStrictEqual(FORBIDDEN)
     // The module PERMISOS has the id 4.
+    onTestFinished(restore)
     await insertPermiso(sql, 2, 4, 'bitConsulta')
     expect(await readMap(1)).toMatchObject({ status: 200 })
-    await restore()
   })
 
   it('and its permission are checked before the body is read', async () => {

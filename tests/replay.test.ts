@@ -265,7 +265,7 @@ it('origen_de_permiso gives the rows by which somebody got a permission, also af
   state = SEED
   const readUsers = async () => {
     const rows =
-      await sql`select distinct "idEntidad" as id from auditoria where entidad = 'usuario'`
+      await sql`select distinct "idEntidad" as id from auditoria where entidad = 'usuario' order by id`
     return rows.map(({ id }) => id)
   }
   const users = await readUsers()
@@ -280,8 +280,14 @@ it('origen_de_permiso gives the rows by which somebody got a permission, also af
     () =>
       sql`insert into usuario ${sql({ ...usuario(newName('x'), { idPerfil: perfil() }), strPwd: 'x' })}`,
     () => sql`delete from usuario where id > 1 and id = ${pick(users)} and ${random(5) === 0}`,
-    () => sql`update perfil set "bitAdministrador" = ${random(4) === 0} where id = ${perfil()}`,
-    () => sql`insert into modulo ("strNombreModulo") values (${name()}) on conflict do nothing`,
+    () => sql`update perfil set "bitAdministrador" = ${random(8) === 0} where id = ${perfil()}`,
+    // One of the names stays free, so that modules can be renamed.
+    () => sql`
+      insert into modulo ("strNombreModulo")
+      select ${name()}
+      where (select count(*) from modulo where "strNombreModulo" = any(${names})) < 2
+      on conflict do nothing
+    `,
     () => sql`
       update modulo set "strNombreModulo" = nuevo
       from (select ${name()} as nuevo) as cambio
@@ -313,6 +319,20 @@ it('origen_de_permiso gives the rows by which somebody got a permission, also af
     )
   }
   const rows = before.flatMap(({ origen }) => origen).sort((a, b) => a - b)
+
+  // The story has each way to get a permission.
+  const ways = await sql`
+    select distinct entidad || ' ' || accion as way from auditoria where id = any(${rows}) order by way
+  `
+  expect(ways.map(({ way }) => way)).toEqual([
+    'modulo update',
+    'perfil insert',
+    'perfil update',
+    'permisos insert',
+    'permisos update',
+    'usuario insert',
+    'usuario update',
+  ])
   const [middle = NaN] = rows.slice(rows.length / 2)
   await sql`select delete_auditoria(fecha) from auditoria where id = ${middle}`
   const left = before.map((row) => ({ ...row, origen: row.origen.filter((id) => id >= middle) }))
