@@ -9,6 +9,7 @@ import { connectTo } from '../connect.js'
 import { startDatabaseProxy } from '../database-proxy.js'
 import { addressOf, type EndpointName, endpoint, usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
+import { hasEnded } from '../service.js'
 import { addUsers, nombreOf } from '../users.js'
 import { type Database, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
@@ -171,7 +172,7 @@ const endSessions = () => sql`
 
 /** After each fault, the same process has released its connections, descriptors and memory. */
 afterEach(async () => {
-  expect(service.child.exitCode).toBe(null)
+  expect(hasEnded(service.child)).toBe(false)
   // The server may not yet have noticed the connections that were silently cut off.
   const most = 2 * POOL_MAX
   const settled = { timeout: 20_000, interval: 500 }

@@ -6,7 +6,7 @@ import { READY } from '../answers.js'
 import { closeAtEnd } from '../cleanup.js'
 import { connectTo } from '../connect.js'
 import { startDatabaseProxy } from '../database-proxy.js'
-import { launch, SECRETS } from '../service.js'
+import { hasEnded, launch, SECRETS } from '../service.js'
 import { type Database, newFolder, startDatabase } from './database.js'
 import { type Service, startService } from './service.js'
 
@@ -110,7 +110,7 @@ describe.each<[string, (primary: Database) => unknown]>([
     const stored = new Set(rows.map(({ nombre }) => nombre))
     expect(names.length).toBeGreaterThan(10)
     expect(names.filter((name) => !stored.has(name))).toEqual([])
-    expect(service.child.exitCode).toBe(null)
+    expect(hasEnded(service.child)).toBe(false)
     expect(service.readLog()).not.toContain(pair.password)
     const served = () => service.lines().filter(({ msg }) => msg === 'the database serves again')
     const line = { level: 30, host: '127.0.0.1' }
