@@ -23,31 +23,36 @@ function startLookups() {
     statements.push(lookups)
     await mayEnd
     return lookups.map((lookup) => (lookup.id === 0 ? undefined : lookup))
-  }, 1)
+  })
   return { find, statements, answer }
 }
 
-it('look-ups that arrive while a statement is in flight are sent in one statement, and each gets its own answer', async () => {
+it('look-ups that arrive while two statements are in flight are sent in one statement, and each gets its own answer', async () => {
   const { find, statements, answer } = startLookups()
   const first = find({ id: 1 })
   await expect.poll(() => statements.length).toBe(1)
+  const second = find({ id: 4 })
+  await expect.poll(() => statements.length).toBe(2)
   const others = Promise.all([find({ id: 2 }), find({ id: 0 }), find({ id: 2 })])
   answer()
-  expect(await first).toEqual({ id: 1 })
+  expect(await Promise.all([first, second])).toEqual([{ id: 1 }, { id: 4 }])
   expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
-  expect(statements).toEqual([[{ id: 1 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
+  expect(statements).toEqual([[{ id: 1 }], [{ id: 4 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
 })
 
-it('a look-up without an answer in time is rejected, also while its statement waits for another one, and one that joins it later is answered', async () => {
+it('a look-up without an answer in time is rejected, also while its statement waits for the others, and one that joins it later is answered', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const { find, answer } = startLookups()
-  const inFlight = expect(find({ id: 1 })).rejects.toThrow('no answer in time')
-  await setImmediate()
-  const waiting = expect(find({ id: 2 })).rejects.toThrow('no answer in time')
+  const unanswered: Promise<void>[] = []
+  // The first two statements are in flight, and the third one waits.
+  for (const id of [1, 2, 3]) {
+    unanswered.push(expect(find({ id })).rejects.toThrow('no answer in time'))
+    await setImmediate()
+  }
   vi.advanceTimersByTime(ANSWER_TIMEOUT)
-  await Promise.all([inFlight, waiting])
-  const joining = find({ id: 3 })
+  await Promise.all(unanswered)
+  const joining = find({ id: 4 })
   answer()
-  expect(await joining).toEqual({ id: 3 })
+  expect(await joining).toEqual({ id: 4 })
 })

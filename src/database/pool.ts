@@ -69,8 +69,7 @@ export type Pool = ReturnType<typeof openPool>
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
   const queue = fastq.promise(send, max)
-  const connectionsPerUser = Math.max(1, Math.floor(max / 2))
-  const takeShare = shareFairly(connectionsPerUser)
+  const takeShare = shareFairly(Math.max(1, Math.floor(max / 2)))
   /** The hosts. The first one is the host of the present driver. */
   const hosts = [...config.DATABASE_URL.hosts]
   let driver = open()
@@ -199,8 +198,6 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
 
   return Object.assign(forUser(), {
     forUser,
-    /** How many connections the statements of one user may have at a time. */
-    connectionsPerUser,
     /**
      * Returns how many statements have a connection or open one, and how many wait for one. Those
      * that wait for their user's share are not counted.
