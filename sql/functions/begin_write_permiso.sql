@@ -41,9 +41,8 @@ begin
     end if;
   end if;
   perform refuse_beyond(v_write.perfiles, v_write.limite);
-  if p_permiso is not null then
-    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
-  end if;
+  -- If `p_permiso` is null, so is the array, and nothing is refused.
+  perform refuse_granting('[]' || p_permiso, v_write.limite);
   return v_write.perfiles;
 end
 $$;

@@ -4,7 +4,7 @@ import type { Lookup, Sesion } from './caller.js'
 const ADMINISTRADOR = fragment`administrador`
 /** Whether the profile is an administrator's, or has the permission of the look-up. */
 const PERMITIDO = fragment`
-  administrador or coalesce((
+  administrador or (
     select has_flag(permisos_perfil, accion)
     from permisos_perfil
     where permisos_perfil."idPerfil" = sesion."idPerfil"
@@ -13,7 +13,7 @@ const PERMITIDO = fragment`
         from modulo
         where "strNombreModulo" = lookup.modulo
       )
-  ), false)
+  )
 `
 
 /**

@@ -61,8 +61,7 @@ const ISO_8601 =
   /^(?<day>\d{4}-\d\d-\d\d)(?<time>T\d\d:\d\d(:\d\d(\.\d+)?)?(?<offset>Z|[+-]\d\d:\d\d)?)?$/
 
 /** Returns the milliseconds since 1970, or NaN if the text is not a moment in ISO 8601. */
-function toMilliseconds(value: unknown) {
-  const text = String(value)
+function toMilliseconds(text: string) {
   const { day, time, offset } = ISO_8601.exec(text)?.groups ?? {}
   // JavaScript accepts some days that the month does not have, such as February 30.
   const isDay = day !== undefined && new Date(day).toJSON()?.startsWith(day)
@@ -73,7 +72,7 @@ function toMilliseconds(value: unknown) {
 const mustBeMoment: Constraint = {
   message: 'El campo %s debe ser una fecha ISO 8601',
   schema: { format: 'date-time' },
-  isSatisfied: (value) => !Number.isNaN(toMilliseconds(value)),
+  isSatisfied: (text: string) => !Number.isNaN(toMilliseconds(text)),
 }
 
 /** Returns the schema of a moment in a query string. Handlers get milliseconds since 1970. */

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
@@ -43,7 +42,8 @@ export function keepIdleConnections(app: FastifyInstance) {
   })
   app.addHook('preClose', async () => {
     stopAccepting.call(app.server)
-    await Promise.race([once(app.server, 'close'), sleep(IDLE_GRACE, undefined, { ref: false })])
+    const signal = AbortSignal.timeout(IDLE_GRACE)
+    await once(app.server, 'close', { signal }).catch(() => {})
     isGraceOver = true
   })
 }

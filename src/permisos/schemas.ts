@@ -33,12 +33,10 @@ const storedIds = {
   idModulo: Type.Integer({ description: ID_MODULO }),
 }
 
-/** The values that a flag in a request may have. Each of them except `true` means false. */
-const FLAG_VALUES: unknown[] = [true, false, 0, '']
-
+/** A flag in a request is a boolean, 0 or an empty text. The last two mean false. */
 const mustBeFlag: Constraint = {
   ...mustBeBoolean,
-  isSatisfied: (value) => FLAG_VALUES.includes(value),
+  isSatisfied: (value) => !value || value === true,
 }
 
 /** Returns the schema of a flag in a request. */
@@ -115,8 +113,8 @@ export const MAX_ENTRADAS = 10_000
  * Returns the decoded entries, at most MAX_ENTRADAS + 1: the handler refuses a longer matrix, so the
  * rest need not be read. Throws the Failure of the first invalid field.
  */
-const readEntradas = (entries: unknown) =>
-  (entries as unknown[])
+const readEntradas = (entries: unknown[]) =>
+  entries
     .slice(0, MAX_ENTRADAS + 1)
     .map((entry) => readObject(EntradaDeMatriz, entry) as EntradaDeMatriz)
 

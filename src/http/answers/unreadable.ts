@@ -29,7 +29,7 @@ const LINGER = 1000
  * section 7). Logs one line with the `reason` and closes the connection. The `reason` is an error code
  * of Node, from Fastify's option `clientErrorHandler`, or the method CONNECT.
  */
-export function refuseConnection(app: FastifyInstance, connection: Socket, reason = '') {
+export function refuseConnection(app: FastifyInstance, connection: Socket, reason: string) {
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 

@@ -30,17 +30,12 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/**
- * The script that starts Swagger UI with the document. BaseLayout has no field to open another
- * document. `validatorUrl: null` keeps Swagger UI from sending the document to a validator.
- */
+/** The script that starts Swagger UI with the document. */
 const INITIALIZER = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
   url: '/docs/json',
-  layout: 'BaseLayout',
   deepLinking: true,
   persistAuthorization: true,
-  validatorUrl: null,
 })
 `
 
