@@ -98,11 +98,27 @@ it('refuse_granting names the first permission of a matrix that the caller lacks
 describe('begin_write', () => {
   it.each([
     ['returns the limit of a caller with the permission', actorOf(JEFE), JEFE],
-    ['refuses a permission for another module', actorOf(JEFE, { modulo: 'NINGUNO' }), 'LL403'],
-    ['refuses another permission', actorOf(JEFE, { accion: 'ninguna' }), 'LL403'],
+    [
+      'refuses a permission for another module',
+      actorOf(JEFE, { modulo: 'NINGUNO' }),
+      '{"accion": "bitEditar", "modulo": "NINGUNO"}',
+    ],
+    [
+      'refuses another permission',
+      actorOf(JEFE, { accion: 'ninguna' }),
+      '{"accion": "ninguna", "modulo": "PERMISOS"}',
+    ],
     ['needs no permission if there is none', actorOf(JEFE, { modulo: null, accion: null }), JEFE],
-    ['refuses a caller without a permission', { id: JEFE, ver: 0, enforced: true }, 'LL403'],
-    ['refuses a caller without the field `enforced`', { id: JEFE, ver: 0 }, 'LL403'],
+    [
+      'refuses a caller without a permission',
+      { id: JEFE, ver: 0, enforced: true },
+      '{"administrador": true}',
+    ],
+    [
+      'refuses a caller without the field `enforced`',
+      { id: JEFE, ver: 0 },
+      '{"administrador": true}',
+    ],
     ['knows no session without a version', { id: JEFE, enforced: true }, 'LL401'],
     ['knows no session without an id', { ver: 0, enforced: true }, 'LL401'],
     ['knows no session of an inactive user', actorOf(INACTIVO), 'LL401'],
@@ -110,7 +126,8 @@ describe('begin_write', () => {
     const answer =
       await sql`select limite from begin_write('{}', ${sql.json(actor as never)})`.then(
         ([row]) => row?.limite,
-        ({ code }) => code,
+        // Only a refusal has a detail.
+        ({ code, detail }) => detail ?? code,
       )
     expect(answer).toBe(expected)
   })

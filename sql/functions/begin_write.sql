@@ -25,8 +25,8 @@
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
 -- 2. two advisory locks, by ascending id: a shared one on the caller's profile, and an exclusive one on
---    the first profile of `p_perfiles` that is not null. The exclusive one waits for the writes in
---    progress of all callers with that profile, and holds up their next ones (see lock_usuario);
+--    the first profile of `p_perfiles` that is not null. The exclusive one waits until the writes in
+--    progress of all callers with that profile have ended, and their later writes wait for it;
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
 -- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so it
@@ -110,7 +110,8 @@ begin
   end if;
   limite := v_propio;
 
-  -- Without the key `modulo` the endpoint is for administrators, and this caller is refused.
+  -- A JSON null as `modulo` needs no permission. Without the key, the endpoint is for administrators, and
+  -- this caller is refused.
   if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil
@@ -119,10 +120,11 @@ begin
       and "strNombreModulo" = p_actor ->> 'modulo'
       and has_flag(permisos_perfil, p_actor ->> 'accion')
   ) then
-    perform refuse(jsonb_build_object(
-      'modulo', p_actor -> 'modulo',
-      'accion', p_actor -> 'accion'
-    ));
+    perform refuse(case
+      when p_actor ? 'modulo' then
+        jsonb_build_object('modulo', p_actor -> 'modulo', 'accion', p_actor -> 'accion')
+      else '{"administrador": true}'
+    end);
   end if;
 end
 $$;
