@@ -97,8 +97,8 @@ export function guardRoutes(
 /**
  * Adds to a route, for the OpenAPI document, what follows from its `config.access`: the failures, the
  * security requirements and a sentence in the description. A caller must meet one of the requirements.
- * One with a role needs that permission, written as in `x-needs`. One without a role needs only a
- * session.
+ * A requirement with a role demands that permission, written as in `x-needs`. A requirement without a
+ * role demands only a session.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

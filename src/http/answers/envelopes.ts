@@ -8,7 +8,8 @@ export function Named<T extends TProperties>(title: string, description: string,
 }
 
 /**
- * Returns the schema of a field of an answer that may be null. `type` is its JSON type otherwise.
+ * Returns the schema of a field of an answer that may be null. `type` is the JSON type of all other
+ * values.
  */
 export const Nullable = <T>(type: string, options: SchemaOptions) =>
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options })

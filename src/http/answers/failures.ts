@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 
 /**
  * The answer to a kind of failure. The OpenAPI document lists all `texts`. The first one is the
- * default: a Failure without a text of its own gets it. If the list is empty, each Failure of this
- * kind has a text of its own.
+ * default: a Failure without a text of its own gets it. If a route declares an empty list, each
+ * Failure of this kind has a text of its own.
  */
 export interface FailureAnswer {
   status: number

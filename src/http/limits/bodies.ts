@@ -107,9 +107,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
     // Fastify closes the connection after a refused body, because more of it may arrive. This answer
-    // waits for the whole body, so the connection can stay open if nothing else closes it. After
-    // `removeHeader`, Node also leaves out `Connection: keep-alive`, so only a header that is set is
-    // removed.
+    // waits for the whole body, so the connection can stay open if nothing else closes it. Without the
+    // second condition, no answer would have `Connection: keep-alive`, which Node leaves out after
+    // `removeHeader`.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request

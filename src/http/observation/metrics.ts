@@ -15,7 +15,8 @@ import { VERSION } from '../../version.js'
  * pool, the log lines that were dropped, and `gauge`, which another part of the service provides.
  * The route needs no session.
  *
- * `readQueries` returns the numbers of the statements that the database pool has in each state.
+ * `readQueries` returns the numbers of the statements that the database pool has in each state, and
+ * `readDroppedLines` that of the dropped log lines.
  */
 export function addMetrics(
   app: FastifyInstance,
