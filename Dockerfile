@@ -27,9 +27,9 @@ COPY sql ./sql
 COPY --from=build /app/dist ./dist
 
 # This stage fills Node's compile cache, so that the service starts faster. It starts the service, which loads
-# its modules (except the three that are loaded at first use) and then fails because there is no database. The
-# cache is valid only for this version of Node, this processor architecture and this user id. If one of them
-# differs, Node compiles the modules again.
+# its modules (except those that are loaded only when they are needed) and then fails because there is no
+# database. The cache is valid only for this version of Node, this processor architecture and this user id. If
+# one of them differs, Node compiles the modules again.
 FROM service AS compiled
 USER node
 ENV NODE_COMPILE_CACHE=/tmp/compiled METRICS=true

@@ -81,7 +81,7 @@ it('counts the requests of all tokens of one user together', async () => {
   await Promise.all(writes)
 })
 
-it('lets the look-ups of sessions have half of the connections', async () => {
+it('lets the look-ups of sessions have two connections at most', async () => {
   const lists: Promise<unknown>[] = []
   await sql.begin(async (tx) => {
     await tx`lock table usuario`
@@ -89,7 +89,7 @@ it('lets the look-ups of sessions have half of the connections', async () => {
       lists.push(list(one.token))
       await sleep(20)
     }
-    expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
+    expect(service.pool.usage()).toEqual({ running: 2, waiting: 0 })
   })
   expect(await Promise.all(lists)).toMatchObject(Array(POOL_MAX).fill({ status: 200 }))
 })

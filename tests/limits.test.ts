@@ -28,14 +28,6 @@ const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, 
  */
 const [one = '', other = '', ...tokens] = (await addSessions(service, 9)).map(({ token }) => token)
 
-it('gives a request and an idle connection the time that the documents name', () => {
-  expect(app.server).toMatchObject({
-    headersTimeout: 15_000,
-    requestTimeout: 120_000,
-    keepAliveTimeout: 72_000,
-  })
-})
-
 it('gives up a request before Caddy would answer it with an empty 200', async () => {
   const caddyfile = await readFile('deploy/Caddyfile', 'utf8')
   const secondsOf = (option: string) => Number(new RegExp(`${option} (\\d+)s`).exec(caddyfile)?.[1])

@@ -261,7 +261,7 @@ function origins(filas: Row[], nombre: string) {
   return found
 }
 
-it('origen_de_permiso gives the rows by which somebody got a permission, also after a removal, but for those that were removed', async () => {
+it('origen_de_permiso returns each row by which a user got a permission, or those of them that delete_auditoria has left', async () => {
   state = SEED
   const readUsers = async () => {
     const rows =

@@ -83,8 +83,8 @@ begin
       if v_perfil <> all(v_buscados) then
         v_buscados := v_buscados || v_perfil;
       end if;
-      -- A row about the user changes no profile. So the profile held the permission before, and the
-      -- user got it by this row.
+      -- This row gave the user the profile, which already held the permission. So the user got the
+      -- permission by it.
       if v_fila.entidad = 'usuario' then
         v_filas := v_filas || v_fila.id;
       end if;

@@ -294,9 +294,9 @@ begin
 end
 $$;
 
--- trigger_delete_permisos deletes all permission records before a `truncate`, because a deletion has a
--- trigger with which the records can be recorded. The trigger permisos_truncated of 0004 remains. It
--- makes the `truncate` fail if the deletion before it has not seen all records.
+-- trigger_delete_permisos deletes all permission records before a `truncate`, so that the trigger of the
+-- deletion records them. The trigger permisos_truncated of 0004 remains. It makes the `truncate` fail if
+-- the deletion has not seen all records.
 create function trigger_delete_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$

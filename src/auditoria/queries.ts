@@ -5,7 +5,7 @@ const NOTHING = fragment``
 /** The largest number of rows of a page. */
 const MAX_ROWS = 50
 /**
- * A page ends with the row with which its records reach this many bytes, uncompressed. 50 rows about
+ * A page ends with the row whose records bring it to this many bytes, uncompressed. 50 rows about
  * matrices of 100 modules stay below it. One row in which 10,000 modules change has 4 MB.
  */
 const PAGE_BYTES = 4 * 1024 * 1024

@@ -16,8 +16,8 @@ const MAX_BYTES = 32 * 1024 * 1024
  * Every client loads this map after a login, and when it starts with a token that it has kept. So the
  * body of each answer is cached. The version is stored in the profile's row, and every write to the
  * map changes it. The statement that authorises the request reads the version too, so no replica ever
- * sends an outdated map. `npm run bench -- --endpoint map` compares the cache with reading the rows
- * for each request.
+ * sends an outdated map. `npm run bench -- --endpoint map` compares the service with the plain way, which
+ * reads the rows for each request.
  *
  * Requests that need the same version wait for one read. These reads count towards no user's share
  * of the connections. If each request had a read of its own, one user whose map keeps changing could

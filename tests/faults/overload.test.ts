@@ -24,7 +24,7 @@ const SECONDS = Number(process.env.OVERLOAD_SECONDS ?? 60)
 const CLIENTS = 200
 /** Ten times as many clients, all of which ignore `Retry-After`. */
 const TOO_MANY = 10 * CLIENTS
-/** The documented bounds, in milliseconds and MB, and the requests/s for which they hold. */
+/** The bounds of this test, in milliseconds and MB, and the requests/s for which they hold. */
 const LATENCY = 5000
 const HEALTH_LATENCY = 1000
 const MEMORY = 400

@@ -6,10 +6,10 @@ import type { Line } from '../request.js'
 const MAX_UNANSWERED = 16
 
 /**
- * Drops a request. Takes the place of the function that Node's parser calls for the head of each
- * request, after limitPipelining has closed the connection. If a request has the header `Upgrade`,
- * `upgrade` is true. Node would then hand over the connection, and Node 24 would not abort the requests
- * in flight. The result 0 makes the parser go on.
+ * Drops a request. After limitPipelining has closed a connection, Node's parser calls this function for
+ * the head of each request that it has already read. `upgrade` is true for a request with the header
+ * `Upgrade`. Node would then hand over the connection, and Node 24 would not abort the requests in
+ * flight. The result 0 makes the parser go on.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
