@@ -11,7 +11,7 @@ import {
 } from './answers.js'
 import { ADMIN, testApp } from './app.js'
 import { FLAGS, type Flag, flags, type Method } from './endpoints.js'
-import { countWaiting, sendDuring } from './hold.js'
+import { countWaiting, type Step, sendDuring } from './hold.js'
 import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tables.js'
 
 // A write first checks whether the caller may change a row, and then changes it. The first group of
@@ -30,7 +30,7 @@ import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tabl
 /** The SQL functions that check a write, and the keys of the advisory locks at which they stop. */
 const CHECKS = { begin_write: 11, refuse_beyond: 12 }
 
-const { call, login, sql } = await testApp()
+const { app, call, login, sql } = await testApp()
 
 let world: Awaited<ReturnType<typeof makeWorld>>
 
@@ -389,6 +389,40 @@ it('renames no module that meanwhile gets a permission record', async () => {
   expect(answers).toMatchObject([{ status: 200 }, FORBIDDEN])
 })
 
+// A write with `psql` takes no advisory lock.
+describe.each([
+  ['renames', 'PUT', { strNombreModulo: 'ROBADO' }],
+  ['deletes', 'DELETE', undefined],
+] as const)('%s no module that a write with `psql` changes meanwhile', (_, method, body) => {
+  const send = (id: number, token?: string) => call(method, `/api/modulo/${id}`, body, { token })
+
+  it('by adding a record of a stronger profile', async () => {
+    const id = await insertModulo(sql, `CODICIADO ${method}`)
+    const add: Step = (tx) => tx`insert into permisos_perfil ${tx(record(world.fuerte, id, FLAGS))}`
+    expect(await sendDuring(sql, add, () => send(id, world.token))).toMatchObject(FORBIDDEN)
+  })
+
+  it('by giving it the name of a system module', async () => {
+    const id = await insertModulo(sql, `FUTURO ${method}`)
+    const rename = (from: string, to: string): Step => {
+      return (tx) =>
+        tx`update modulo set "strNombreModulo" = ${to} where "strNombreModulo" = ${from}`
+    }
+    const exchange: Step = async (tx) => {
+      await rename('PERFIL', 'ANTES PERFIL')(tx)
+      await rename(`FUTURO ${method}`, 'PERFIL')(tx)
+    }
+    const { status, body } = await sendDuring(sql, exchange, () => send(id, world.token))
+    await sql.begin(async (tx) => {
+      await rename('PERFIL', `FUTURO ${method}`)(tx)
+      await rename('ANTES PERFIL', 'PERFIL')(tx)
+    })
+    expect({ status, success: body.success }).toEqual(
+      method === 'PUT' ? { status: 403, success: undefined } : { status: 200, success: false },
+    )
+  })
+})
+
 const beginWrite = (actor: object): Begin => {
   return (query) => query`select begin_write('{}', ${sql.json(actor as never)})`
 }
@@ -418,18 +452,49 @@ it('ends a session although its user always has a write in progress', async () =
 it('deletes a user although a login is always in progress', async () => {
   const id = await insertUsuario(sql, 'reincidente', world.debil)
   const login: Begin = (query) => query`
-    select begin_sesion(id, "strPwd", '{}') from usuario where id = ${id}
+    select begin_sesion(id, to_jsonb(usuario), '{}') from usuario where id = ${id}
   `
   const remove = () => call('DELETE', `/api/usuario/${id}`)
   expect(await changeBetween(login, remove)).toEqual({ status: 200, code: 'none' })
 })
 
-it('begins and records no session if the password is no longer the one that was compared', async () => {
-  const id = await insertUsuario(sql, 'renovado', world.debil)
-  const [row] = await sql`select begin_sesion(${id}, 'el hash anterior', '{}') as answer`
-  expect(row?.answer).toEqual({ ver: null })
-  const logins = await sql`select from auditoria where accion = 'login' and "idEntidad" = ${id}`
-  expect(logins).toHaveLength(0)
+it.each([
+  ['password', { strPwd: 'el hash anterior' }],
+  ['name', { strNombreUsuario: 'el nombre anterior' }],
+])(
+  'begins and records no session if the %s is no longer the one that was compared',
+  async (changed, before) => {
+    const id = await insertUsuario(sql, `renovado ${changed}`, world.debil)
+    const [row] = await sql`
+    select begin_sesion(id, to_jsonb(usuario) || ${sql.json(before)}, '{}') as answer
+    from usuario
+    where id = ${id}
+  `
+    expect(row?.answer).toEqual({ data: null })
+    const logins = await sql`select from auditoria where accion = 'login' and "idEntidad" = ${id}`
+    expect(logins).toHaveLength(0)
+  },
+)
+
+it('answers a login with the user as the audit has it, although the user was moved meanwhile', async () => {
+  const id = await insertUsuario(sql, 'trasladado', world.debil)
+  const move: Step = (tx) => tx`
+    update usuario set "idPerfil" = ${world.fuerte}, "strCorreo" = 'otro@x.es' where id = ${id}
+  `
+  const credentials = { strNombreUsuario: 'trasladado', strPwd: ADMIN.strPwd, captchaToken: 'x' }
+  const { status, body } = await sendDuring(sql, move, () =>
+    call('POST', '/api/auth/login', credentials, { token: null }),
+  )
+  const now = { id, idPerfil: world.fuerte }
+  expect(status).toBe(200)
+  expect(body.user).toEqual({
+    ...now,
+    nombre: 'trasladado',
+    correo: 'otro@x.es',
+    celular: null,
+    imagenUrl: null,
+  })
+  expect(app.jwt.decode(body.token)).toMatchObject(now)
 })
 
 it('renames a module although permission records are always being written', async () => {

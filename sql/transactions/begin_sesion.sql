@@ -1,13 +1,16 @@
 -- Begins a session of a user who has logged in.
 --
--- Takes the id of the user, and the hash with which the service has compared the password. Takes
--- {ip, idPeticion} of the request for the audit. Returns {ver}: the version of the user's sessions
--- for the token. Returns {ver: null} if the user has been deactivated or deleted, or has got another
--- password, since the comparison.
+-- Takes the id of the user, and {strNombreUsuario, strPwd}: the name that was sent, and the hash with
+-- which the service has compared the password. Takes {ip, idPeticion} of the request for the audit.
+--
+-- Returns {data}; `data` is {id, nombre, idPerfil, correo, celular, imagenUrl, ver}, and `ver` is the
+-- version of the user's sessions for the token. `data` is null if the user has been deactivated or
+-- deleted, or has got another name or password, since the comparison.
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
 -- user meanwhile. There is no caller yet, so it does not call begin_write.
-create or replace function begin_sesion(p_id integer, p_hash text, p_actor jsonb) returns jsonb
+create or replace function begin_sesion(p_id integer, p_credenciales jsonb, p_actor jsonb)
+returns jsonb
 language plpgsql
 as $$
 declare
@@ -15,29 +18,37 @@ declare
 begin
   perform share_usuario(p_id);
   select
+    id,
     "strNombreUsuario" as nombre,
     "idPerfil",
+    "strCorreo" as correo,
+    "strNumeroCelular" as celular,
+    "imagenUrl",
     "versionSesion" as ver
   into v_usuario
   from usuario
-  where id = p_id and "strPwd" = p_hash and "idEstadoUsuario"
+  where id = p_id
+    and "strNombreUsuario" = p_credenciales ->> 'strNombreUsuario'
+    and "strPwd" = p_credenciales ->> 'strPwd'
+    and "idEstadoUsuario"
   for share;
-
-  if found then
-    perform set_config(
-      'llavero.actor',
-      row(
-        p_id,
-        v_usuario.nombre,
-        v_usuario."idPerfil",
-        (select "strNombrePerfil" from perfil where id = v_usuario."idPerfil"),
-        p_actor ->> 'ip',
-        p_actor ->> 'idPeticion'
-      )::actor::text,
-      true
-    );
-    perform audit('login', 'usuario', p_id, v_usuario.nombre, null, null);
+  if not found then
+    return '{"data": null}';
   end if;
-  return jsonb_build_object('ver', v_usuario.ver);
+
+  perform set_config(
+    'llavero.actor',
+    row(
+      p_id,
+      v_usuario.nombre,
+      v_usuario."idPerfil",
+      (select "strNombrePerfil" from perfil where id = v_usuario."idPerfil"),
+      p_actor ->> 'ip',
+      p_actor ->> 'idPeticion'
+    )::actor::text,
+    true
+  );
+  perform audit('login', 'usuario', p_id, v_usuario.nombre, null, null);
+  return jsonb_build_object('data', to_jsonb(v_usuario));
 end
 $$;

@@ -4,8 +4,9 @@
 -- Takes the id of the module. Returns {deleted}, which is false for a system module and true
 -- otherwise, also for an unknown id.
 --
--- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks with
--- begin_write every profile that has a record for the module.
+-- Acquires lock_modulos and locks the module's row, so that no profile gets a record for the module
+-- meanwhile, not even by a write with `psql`. Then locks with begin_write every profile that has a
+-- record for the module.
 --
 -- Raises LL403 if one of these profiles holds more than the caller's profile, also for a system
 -- module.
@@ -17,7 +18,7 @@ declare
   v_nombre text;
 begin
   perform lock_modulos();
-  select "strNombreModulo" into v_nombre from modulo where id = p_id;
+  select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
   v_write := begin_write(
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor

@@ -3,8 +3,9 @@
 -- Takes the id of the module, and a record as insert_modulo does. Returns {data}; `data` is the
 -- module, or null if the id is unknown.
 --
--- Acquires lock_modulos, so that no profile gets a record for the module meanwhile. Then locks with
--- begin_write every profile that has a record for the module.
+-- Acquires lock_modulos and locks the module's row, so that no profile gets a record for the module
+-- meanwhile, not even by a write with `psql`. Then locks with begin_write every profile that has a
+-- record for the module.
 --
 -- Raises a unique violation if another module has the name. If begin_write returns a limit and the
 -- name changes, raises LL403 in each of these cases:
@@ -21,7 +22,7 @@ declare
   v_data jsonb;
 begin
   perform lock_modulos();
-  select "strNombreModulo" into v_nombre_anterior from modulo where id = p_id;
+  select "strNombreModulo" into v_nombre_anterior from modulo where id = p_id for update;
 
   -- The permission map of a profile with a record for the module contains the module's name. The
   -- trigger modulo_renamed gives each such profile a new version, so all of them are locked here.

@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.js'
 import { write } from '../access/write.js'
 import type { Sql } from '../database/sql.js'
-import type { Credenciales } from './schemas.js'
+import type { Credenciales, UsuarioDeSesion } from './schemas.js'
 
 /**
  * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
@@ -10,15 +10,7 @@ import type { Credenciales } from './schemas.js'
 export async function findCredenciales(sql: Sql, nombre: string) {
   // The index is on the folded names. The comparison of the folded names lets PostgreSQL use it.
   const [usuario] = await sql<Credenciales[]>`
-    select
-      id,
-      "strNombreUsuario" as nombre,
-      "idPerfil",
-      "strCorreo" as correo,
-      "strNumeroCelular" as celular,
-      "imagenUrl",
-      "strPwd",
-      "idEstadoUsuario"
+    select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
     from usuario
     where require_primary()
       and fold_case("strNombreUsuario") = fold_case(${nombre})
@@ -28,18 +20,18 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 }
 
 /**
- * Begins a session of the user with this id, if the user is still active and `hash` is still the
- * hash of the user's password. Adds the row of the login to the audit. Returns the version of the
- * user's sessions, or else null.
+ * Begins a session of the user, if the user is still active and still has this name and this hash. Adds
+ * the row of the login to the audit. Returns the user as the answer of the login has it, with the version
+ * of the user's sessions, or else null.
  */
 export async function beginSesion(
   sql: Sql,
-  { id, strPwd: hash }: Credenciales,
+  credenciales: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  const call = sql`select begin_sesion(${id}, ${hash}, ${client}) as answer`
-  const { ver } = await write<{ ver: number | null }>(call)
-  return ver
+  const call = sql`select begin_sesion(${credenciales.id}, ${credenciales}, ${client}) as answer`
+  const { data } = await write<{ data: (UsuarioDeSesion & { ver: number }) | null }>(call)
+  return data
 }
 
 /**

@@ -83,13 +83,12 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       }
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
       const usuario = await authenticate(pool, strNombreUsuario, strPwd)
-      const ver = await beginSesion(pool, usuario, {
+      const user = await beginSesion(pool, usuario, {
         ip: request.ip,
         idPeticion: request.id,
       })
-      if (ver === null) throw new Failure('unauthenticated')
-      const { strPwd: _hash, idEstadoUsuario: _activo, ...user } = usuario
-      return success({ token: signToken({ ...user, ver }), user })
+      if (!user) throw new Failure('unauthenticated')
+      return success({ token: signToken(user), user })
     },
   })
 

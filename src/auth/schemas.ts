@@ -62,6 +62,7 @@ const UsuarioDeSesion = Type.Object(
   },
   { description: 'El usuario que ha iniciado la sesión' },
 )
+export type UsuarioDeSesion = Static<typeof UsuarioDeSesion>
 
 export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   success: SuccessField,
@@ -69,8 +70,10 @@ export const LoginCorrecto = Named('LoginCorrecto', 'Una sesión iniciada', {
   user: UsuarioDeSesion,
 })
 
-/** The columns of a user that the login reads. The client does not get the last two. */
-export interface Credenciales extends Static<typeof UsuarioDeSesion> {
+/** What the service checks of a user who logs in. `strPwd` is the hash. */
+export interface Credenciales {
+  id: number
+  strNombreUsuario: string
   strPwd: string
   idEstadoUsuario: boolean
 }
