@@ -244,9 +244,12 @@ describe('a client that does not finish its request', async () => {
   })
 })
 
-it.each(['?', '#'])('is logged without what follows a %s in the path', async (separator) => {
-  const path = `/no/existe${separator}token=secreto`
-  const [answer] = await send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
+it.each([
+  ['what follows a ? in the path', '/no/existe?token=secreto'],
+  ['what follows a # in the path', '/no/existe#token=secreto'],
+  ['the host and the password of a whole URL', 'http://ana:secreto@x/no/existe?token=secreto'],
+])('is logged without %s', async (_, target) => {
+  const [answer] = await send(`GET ${target} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
   expect(linesOf(answer)).toMatchObject([{ status: 404, path: '/no/existe' }])
 })
 

@@ -73,9 +73,9 @@ declare module 'fastify' {
 export function logRequests(app: FastifyInstance) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { method, url, ip, failure, refusal, socket } = request
-    // The query string is left out, because clients may put anything into it, even tokens. Fastify takes
-    // what follows a `#` for a query string, too.
-    const [path = ''] = url.split(/[?#]/, 1)
+    // The host of a whole URL and the query string are left out, because clients may put anything into
+    // them, even passwords and tokens. Fastify takes what follows a `#` for a query string, too.
+    const path = url.replace(/^\w+:\/\/[^/?#]*|[?#].*/gs, '')
     const isProbe = /^\/(health\/|metrics$)/.test(path)
     if (isProbe && !failure) return done()
 
