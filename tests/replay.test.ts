@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { PNG, testApp } from './app.js'
 import { FLAGS, flagsOf, usuario } from './endpoints.js'
-import { readTables } from './tables.js'
+import { insertModulo, insertPerfil, insertPermiso, insertUsuario, readTables } from './tables.js'
 
 /** The number of writes in the story. */
 const WRITES = 150
@@ -64,8 +64,11 @@ function replayRow(tables: Tables, fila: Row) {
 function replayRecord(table: Table, { accion, idEntidad, antes, despues }: Row) {
   const before = table[idEntidad]
   if (antes) expect({ ...before, ...withoutNames(antes) }).toEqual(before)
-  if (accion === 'delete') delete table[idEntidad]
-  else table[idEntidad] = { ...before, ...withoutNames(despues ?? {}) }
+  delete table[idEntidad]
+  if (accion === 'delete') return
+  // An update by psql may give the record another id.
+  const { id = idEntidad } = despues ?? {}
+  table[id] = { ...before, ...withoutNames(despues ?? {}) }
 }
 
 /** Removes the name of the profile, which the audit adds to the id of the profile. */
@@ -164,7 +167,11 @@ const KINDS: Write[] = [
     const back = { strPwd: 'otra clave', strPwdNueva: PASSWORD }
     await call('PUT', '/api/auth/password', back, { token: body.token })
   },
-  // Writes by psql: several rows and several profiles in one statement, and a cascade.
+  // Writes by psql: another name, a cascade, and several rows and profiles in one statement.
+  ({ modulo }) => sql`
+    update modulo set "strNombreModulo" = ${newName('POR PSQL ')} where id = ${modulo} and id > 4
+  `,
+  ({ modulo }) => sql`delete from modulo where id = ${modulo} and id > 4`,
   ({ perfil }) => sql`
     update permisos_perfil set "bitEditar" = not "bitEditar" where "idPerfil" in (2, ${perfil})
   `,
@@ -212,6 +219,18 @@ it('the rows of the audit, in their order, give the four tables after each write
     await compare()
   }
   await sql`truncate permisos_perfil`
+  await compare()
+
+  // psql can give a record another id, while no other record names it.
+  const idPerfil = await insertPerfil(sql, 'Con pocos permisos')
+  await insertModulo(sql, 'Renumerado')
+  await insertPerfil(sql, 'Renumerado')
+  await insertPermiso(sql, idPerfil, await insertModulo(sql, 'De siempre'))
+  const idUsuario = await insertUsuario(sql, 'renumerado', idPerfil)
+  await sql`update modulo set id = default where "strNombreModulo" = 'Renumerado'`
+  await sql`update perfil set id = default where "strNombrePerfil" = 'Renumerado'`
+  await sql`update permisos_perfil set id = default where "idPerfil" = ${idPerfil}`
+  await sql`update usuario set id = default where id = ${idUsuario}`
   await compare()
 
   // The story has every kind of change.
