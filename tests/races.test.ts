@@ -495,6 +495,10 @@ it('answers a login with the user as the audit has it, although the user was mov
     imagenUrl: null,
   })
   expect(app.jwt.decode(body.token)).toMatchObject(now)
+  const [fila] = await sql`
+    select "idPerfil" from auditoria where accion = 'login' and "idEntidad" = ${id}
+  `
+  expect(fila?.idPerfil).toBe(world.fuerte)
 })
 
 it('renames a module although permission records are always being written', async () => {

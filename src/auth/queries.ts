@@ -29,7 +29,9 @@ export async function beginSesion(
   credenciales: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  const call = sql`select begin_sesion(${credenciales.id}, ${credenciales}, ${client}) as answer`
+  // Earlier commits of 0.3.0 have left begin_sesion(integer, text, jsonb) in some databases. Without the
+  // cast PostgreSQL would choose that function.
+  const call = sql`select begin_sesion(${credenciales.id}, ${credenciales}::jsonb, ${client}) as answer`
   const { data } = await write<{ data: (UsuarioDeSesion & { ver: number }) | null }>(call)
   return data
 }
