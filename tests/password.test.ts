@@ -22,6 +22,23 @@ async function addUser() {
 }
 
 const change = (token: string, body: object) => call('PUT', '/api/auth/password', body, { token })
+
+/** Changes a password, and calls `meanwhile` after the service has looked up the session. */
+function changeDuring(token: string, meanwhile: () => Promise<unknown>) {
+  // The service reads the body after it has looked up the session.
+  async function* body() {
+    yield '{"strPwd":"una clave",'
+    await meanwhile()
+    yield '"strPwdNueva":"otra clave"}'
+  }
+  return app.inject({
+    method: 'PUT',
+    url: '/api/auth/password',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    payload: Readable.from(body()),
+  })
+}
+
 const use = async (token: string) =>
   (await call('GET', '/api/perfil/list', undefined, { token })).status
 
@@ -91,21 +108,23 @@ describe('PUT /api/auth/password', () => {
   it('does not accept the password of another user, who gets the name meanwhile', async () => {
     const { id, nombre, token } = await addUser()
     const other = await addUser()
-    // The service reads the body after it has looked up the session.
-    async function* body() {
-      yield '{"strPwd":"una clave",'
+    const answer = await changeDuring(token, async () => {
       await sql`update usuario set "strNombreUsuario" = 'renombrada' where id = ${id}`
       await sql`update usuario set "strNombreUsuario" = ${nombre} where id = ${other.id}`
-      yield '"strPwdNueva":"otra clave"}'
-    }
-    const answer = await app.inject({
-      method: 'PUT',
-      url: '/api/auth/password',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      payload: Readable.from(body()),
     })
     expect({ status: answer.statusCode, body: answer.json() }).toEqual(UNAUTHENTICATED)
     expect(await login('renombrada', 'una clave')).toEqual(expect.any(String))
+  })
+
+  it('issues a token for the profile that the user gets meanwhile', async () => {
+    const { id, nombre, token } = await addUser()
+    const perfil = await call('POST', '/api/perfil', { strNombrePerfil: 'Otro' })
+    const idPerfil = perfil.body.data.id
+    const answer = await changeDuring(token, async () => {
+      await sql`update usuario set "idPerfil" = ${idPerfil} where id = ${id}`
+    })
+    const claims = app.jwt.decode<object>(answer.json().token)
+    expect(claims).toMatchObject({ id, idPerfil, nombre })
   })
 })
 

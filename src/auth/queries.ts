@@ -1,4 +1,4 @@
-import type { Caller } from '../access/caller.js'
+import type { Caller, Token } from '../access/caller.js'
 import { write } from '../access/write.js'
 import type { Sql } from '../database/sql.js'
 import type { Credenciales, UsuarioDeSesion } from './schemas.js'
@@ -37,13 +37,11 @@ export async function beginSesion(
 }
 
 /**
- * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the version
- * of the caller's sessions from now on.
+ * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the content
+ * of the caller's new token.
  */
 export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
-  const call = sql`select update_password(${hash}, ${caller}) as answer`
-  const { ver } = await write<{ ver: number }>(call)
-  return ver
+  return write<Token>(sql`select update_password(${hash}, ${caller}) as answer`)
 }
 
 /** Ends all sessions of the caller. Afterwards no token that was issued before is valid. */

@@ -116,8 +116,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       if (usuario.id !== caller.id) throw new Failure('unauthenticated')
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
-      const ver = await updatePassword(sql, hash, caller)
-      return success({ token: signToken({ ...sesion, ver }) })
+      return success({ token: signToken(await updatePassword(sql, hash, caller)) })
     },
   })
 
