@@ -148,9 +148,9 @@ export async function buildApp(config: Config, logStream: LogStream) {
     if (applied) app.log.info({ applied }, 'database is up to date')
     else app.log.warn('the schema is newer than this release: nothing is changed')
 
-    // Through the pool. A pooler that refuses the pool's settings makes the start fail here. And the
-    // time limit of its statements keeps a replica that has been killed meanwhile from making somebody
-    // an administrator later.
+    // The statement goes through the pool, for two reasons. If a pooler refuses the pool's settings, the
+    // start fails here, and not the first request. And the pool's statements have a time limit, so a
+    // replica that has been killed meanwhile makes nobody an administrator later.
     await ensureAdministrador(pool, passwords, config, app.log)
     return app.listen({ host: config.HOST, port: config.PORT })
   }

@@ -18,7 +18,10 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
  */
 export const isVisible = (text: string) => !INVISIBLE.test(text)
 
-/** Returns whether `text` has at most `max` characters (code points). */
+/**
+ * Returns whether `text` has at most `max` characters (code points). The regular expression stops after
+ * that many. To count them all, a text of megabytes would have to be copied into an array.
+ */
 export const isAtMost = (max: number, text: string) => new RegExp(`^.{0,${max}}$`, 'su').test(text)
 
 // The parts of an email address, as regular expressions. An atom is a word of the local part.

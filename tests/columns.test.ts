@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../src/access/caller.js'
 import { beginSesion, endSesiones, updatePassword } from '../src/auth/queries.js'
+import type { Credenciales } from '../src/auth/schemas.js'
 import { deleteModulo, insertModulo, updateModulo } from '../src/modulo/queries.js'
 import { deletePerfil, insertPerfil, updatePerfil } from '../src/perfil/queries.js'
 import {
@@ -28,7 +29,7 @@ const caller = { id: 1, ver: 0, enforced: false } as Caller
 let perfil: number
 let modulo: number
 let permiso: number
-let persona: { id: number }
+let persona: Credenciales
 
 /** The writes, by name. Each of them uses the rows that those before it have left. */
 const WRITES: Record<string, () => Promise<unknown>> = {
@@ -58,8 +59,10 @@ const WRITES: Record<string, () => Promise<unknown>> = {
   insertUsuario: async () => {
     persona = (await insertUsuario(pool, usuario('nuevo', { idPerfil: perfil }), caller)).data
   },
+  beginSesion: async () => {
+    expect(await beginSesion(pool, persona, caller)).toMatchObject({ id: persona.id, ver: 0 })
+  },
   updateUsuario: () => updateUsuario(pool, persona.id, usuario('otro', { idPerfil: 1 }), caller),
-  beginSesion: () => beginSesion(pool, persona as never, caller),
   endSesiones: () => endSesiones(pool, { ...caller, id: persona.id }),
   updatePassword: () => updatePassword(pool, 'hash', { ...caller, id: persona.id, ver: 1 }),
   deleteUsuario: () => deleteUsuario(pool, persona.id, caller),

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startPasswords } from '../src/access/password.js'
-import { statusCodeAnswer, UNAUTHENTICATED, withoutHeaders } from './answers.js'
+import { statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -12,12 +12,17 @@ const DATABASE_URL = config.DATABASE_URL.url
 const WRONG = statusCodeAnswer(401, 'Usuario o contraseña incorrectos.')
 const invalid = (message: string) => statusCodeAnswer(400, message)
 
+const { data: perfil } = (await call('POST', '/api/perfil', { strNombrePerfil: 'Nada' })).body
+
 let turn = 0
-/** Adds a user with the password `una clave`; returns the user's id, name and token. */
+/**
+ * Adds a user with the password `una clave` and without permissions; returns the user's id, name and
+ * token.
+ */
 async function addUser() {
   turn += 1
   const nombre = `persona${turn}`
-  const { body } = await call('POST', '/api/usuario', usuario(nombre))
+  const { body } = await call('POST', '/api/usuario', usuario(nombre, { idPerfil: perfil.id }))
   return { id: body.data.id as number, nombre, token: await login(nombre, 'una clave') }
 }
 
@@ -105,26 +110,21 @@ describe('PUT /api/auth/password', () => {
     expect(await login(nombre, stored)).toEqual(expect.any(String))
   })
 
-  it('does not accept the password of another user, who gets the name meanwhile', async () => {
+  it('changes that of the caller, who gets another name and profile meanwhile, and not of another user, who gets the name', async () => {
     const { id, nombre, token } = await addUser()
     const other = await addUser()
     const answer = await changeDuring(token, async () => {
-      await sql`update usuario set "strNombreUsuario" = 'renombrada' where id = ${id}`
+      await sql`
+        update usuario
+        set "strNombreUsuario" = 'renombrada', "idPerfil" = 1
+        where id = ${id}
+      `
       await sql`update usuario set "strNombreUsuario" = ${nombre} where id = ${other.id}`
     })
-    expect({ status: answer.statusCode, body: answer.json() }).toEqual(UNAUTHENTICATED)
-    expect(await login('renombrada', 'una clave')).toEqual(expect.any(String))
-  })
-
-  it('issues a token for the profile that the user gets meanwhile', async () => {
-    const { id, nombre, token } = await addUser()
-    const perfil = await call('POST', '/api/perfil', { strNombrePerfil: 'Otro' })
-    const idPerfil = perfil.body.data.id
-    const answer = await changeDuring(token, async () => {
-      await sql`update usuario set "idPerfil" = ${idPerfil} where id = ${id}`
-    })
     const claims = app.jwt.decode<object>(answer.json().token)
-    expect(claims).toMatchObject({ id, idPerfil, nombre })
+    expect(claims).toMatchObject({ id, idPerfil: 1, nombre: 'renombrada' })
+    expect(await login('renombrada', 'otra clave')).toEqual(expect.any(String))
+    expect(await login(nombre, 'una clave')).toEqual(expect.any(String))
   })
 })
 

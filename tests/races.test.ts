@@ -452,7 +452,7 @@ it('ends a session although its user always has a write in progress', async () =
 it('deletes a user although a login is always in progress', async () => {
   const id = await insertUsuario(sql, 'reincidente', world.debil)
   const login: Begin = (query) => query`
-    select begin_sesion(id, to_jsonb(usuario), '{}') from usuario where id = ${id}
+    select begin_sesion(to_jsonb(usuario), '{}') from usuario where id = ${id}
   `
   const remove = () => call('DELETE', `/api/usuario/${id}`)
   expect(await changeBetween(login, remove)).toEqual({ status: 200, code: 'none' })
@@ -466,7 +466,7 @@ it.each([
   async (changed, before) => {
     const id = await insertUsuario(sql, `renovado ${changed}`, world.debil)
     const [row] = await sql`
-    select begin_sesion(id, to_jsonb(usuario) || ${sql.json(before)}, '{}') as answer
+    select begin_sesion(to_jsonb(usuario) || ${sql.json(before)}, '{}') as answer
     from usuario
     where id = ${id}
   `

@@ -79,6 +79,7 @@ begin
       or entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles)
     order by id desc nulls first
   loop
+    -- v_perfil and v_titulares still describe the state after this row.
     if v_perfil = any(v_titulares) then
       if v_perfil <> all(v_buscados) then
         v_buscados := v_buscados || v_perfil;

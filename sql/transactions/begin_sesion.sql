@@ -1,7 +1,7 @@
 -- Begins a session of a user who has logged in.
 --
--- Takes the id of the user, and {strNombreUsuario, strPwd}: the name that was sent, and the hash with
--- which the service has compared the password. Takes {ip, idPeticion} of the request for the audit.
+-- Takes {id, strNombreUsuario, strPwd} of the user: the name that was sent, and the hash with which the
+-- service has compared the password. Takes {ip, idPeticion} of the request for the audit.
 --
 -- Returns {data}; `data` is {id, nombre, idPerfil, correo, celular, imagenUrl, ver}, and `ver` is the
 -- version of the user's sessions for the token. `data` is null if the user has been deactivated or
@@ -9,14 +9,14 @@
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
 -- user meanwhile. There is no caller yet, so it does not call begin_write.
-create or replace function begin_sesion(p_id integer, p_credenciales jsonb, p_actor jsonb)
-returns jsonb
+create or replace function begin_sesion(p_credenciales jsonb, p_actor jsonb) returns jsonb
 language plpgsql
 as $$
 declare
+  v_id integer := (p_credenciales ->> 'id')::integer;
   v_usuario record;
 begin
-  perform share_usuario(p_id);
+  perform share_usuario(v_id);
   select
     id,
     "strNombreUsuario" as nombre,
@@ -27,7 +27,7 @@ begin
     "versionSesion" as ver
   into v_usuario
   from usuario
-  where id = p_id
+  where id = v_id
     and "strNombreUsuario" = p_credenciales ->> 'strNombreUsuario'
     and "strPwd" = p_credenciales ->> 'strPwd'
     and "idEstadoUsuario"
@@ -39,7 +39,7 @@ begin
   perform set_config(
     'llavero.actor',
     row(
-      p_id,
+      v_id,
       v_usuario.nombre,
       v_usuario."idPerfil",
       (select "strNombrePerfil" from perfil where id = v_usuario."idPerfil"),
@@ -48,7 +48,7 @@ begin
     )::actor::text,
     true
   );
-  perform audit('login', 'usuario', p_id, v_usuario.nombre, null, null);
+  perform audit('login', 'usuario', v_id, v_usuario.nombre, null, null);
   return jsonb_build_object('data', to_jsonb(v_usuario));
 end
 $$;

@@ -1,21 +1,35 @@
 import type { Caller, Token } from '../access/caller.js'
 import { write } from '../access/write.js'
-import type { Sql } from '../database/sql.js'
+import { fragment, type Sql } from '../database/sql.js'
+import { isStorable } from '../texts.js'
 import type { Credenciales, UsuarioDeSesion } from './schemas.js'
+
+/** A standby may have old data, so the statement fails there. */
+const CREDENCIALES = fragment`
+  select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
+  from usuario
+  where require_primary()
+`
 
 /**
  * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
- * Throws an error on a standby, which may have old data.
+ * Throws an error on a standby.
  */
 export async function findCredenciales(sql: Sql, nombre: string) {
+  // PostgreSQL cannot compare such a name with those of the users.
+  if (!isStorable(nombre)) return undefined
   // The index is on the folded names. The comparison of the folded names lets PostgreSQL use it.
   const [usuario] = await sql<Credenciales[]>`
-    select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
-    from usuario
-    where require_primary()
+    ${CREDENCIALES}
       and fold_case("strNombreUsuario") = fold_case(${nombre})
       and "strNombreUsuario" = ${nombre}
   `
+  return usuario
+}
+
+/** Finds the user with this id, as findCredenciales does. */
+export async function findCredencialesById(sql: Sql, id: number) {
+  const [usuario] = await sql<Credenciales[]>`${CREDENCIALES} and id = ${id}`
   return usuario
 }
 
@@ -29,9 +43,7 @@ export async function beginSesion(
   credenciales: Credenciales,
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
-  // Earlier commits of 0.3.0 have left begin_sesion(integer, text, jsonb) in some databases. Without the
-  // cast PostgreSQL would choose that function.
-  const call = sql`select begin_sesion(${credenciales.id}, ${credenciales}::jsonb, ${client}) as answer`
+  const call = sql`select begin_sesion(${credenciales}, ${client}) as answer`
   const { data } = await write<{ data: (UsuarioDeSesion & { ver: number }) | null }>(call)
   return data
 }

@@ -10,12 +10,18 @@ import type { Sql } from '../database/sql.js'
 import { ConfirmationOf, success } from '../http/answers/envelopes.js'
 import { Failure, statusCodeAnswer, USUAL_ANSWERS } from '../http/answers/failures.js'
 import { UNCOUNTED_BYTES } from '../http/limits/bodies.js'
-import { isStorable } from '../texts.js'
 import { captchaVerifier } from './captcha.js'
-import { beginSesion, endSesiones, findCredenciales, updatePassword } from './queries.js'
+import {
+  beginSesion,
+  endSesiones,
+  findCredenciales,
+  findCredencialesById,
+  updatePassword,
+} from './queries.js'
 import {
   CAPTCHA_RECHAZADO,
   CambioDePassword,
+  type Credenciales,
   Login,
   LoginCorrecto,
   PasswordCambiada,
@@ -48,7 +54,8 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
-    // No byte of such a body counts, so no login is refused because of the bodies of others.
+    // Bodies of this size do not count towards the memory for bodies, so no login is refused because the
+    // bodies of others fill it.
     bodyLimit: UNCOUNTED_BYTES,
     config: {
       access: 'public',
@@ -76,17 +83,12 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       response: { 200: LoginCorrecto },
     },
     onRequest: limitByAddress,
-    handler: async (request) => {
-      const { strNombreUsuario, strPwd, captchaToken } = request.body
-      if (!(await verifyCaptcha(captchaToken, request.ip))) {
-        throw new Failure('invalid', CAPTCHA_RECHAZADO)
-      }
+    handler: async ({ body, ip, id }) => {
+      const { strNombreUsuario, strPwd, captchaToken } = body
+      if (!(await verifyCaptcha(captchaToken, ip))) throw new Failure('invalid', CAPTCHA_RECHAZADO)
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
-      const usuario = await authenticate(pool, strNombreUsuario, strPwd)
-      const user = await beginSesion(pool, usuario, {
-        ip: request.ip,
-        idPeticion: request.id,
-      })
+      const usuario = await authenticate(await findCredenciales(pool, strNombreUsuario), strPwd)
+      const user = await beginSesion(pool, usuario, { ip, idPeticion: id })
       if (!user) throw new Failure('unauthenticated')
       return success({ token: signToken(user), user })
     },
@@ -109,11 +111,9 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       response: { 200: PasswordCambiada },
     },
     onRequest: [limitByAddress, limitByUser],
-    handler: async ({ sql, sesion, caller, body }) => {
+    handler: async ({ sql, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      const usuario = await authenticate(sql, sesion.nombre, strPwd, caller.id)
-      // Another user may have got the name since the session was looked up.
-      if (usuario.id !== caller.id) throw new Failure('unauthenticated')
+      await authenticate(await findCredencialesById(sql, caller.id), strPwd, caller.id)
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       return success({ token: signToken(await updatePassword(sql, hash, caller)) })
@@ -154,14 +154,13 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   }
 
   /**
-   * Returns the active user with this name and password. Throws the Failure `unauthenticated` if
-   * there is none, with the text INCORRECTOS if the password is wrong (contract, section 7).
-   * `caller` is the id of the caller, if there is a session.
+   * Returns `usuario` if there is such a user, who is active and has this password. Otherwise throws
+   * the Failure `unauthenticated`, with the text INCORRECTOS if the password is wrong (contract,
+   * section 7). `caller` is the id of the caller, if there is a session.
    */
-  async function authenticate(sql: Sql, nombre: string, plain: string, caller?: number) {
-    const usuario = isStorable(nombre) ? await findCredenciales(sql, nombre) : undefined
+  async function authenticate(usuario: Credenciales | undefined, plain: string, caller?: number) {
     if (!usuario) throw new Failure('unauthenticated')
-    const who = { id: usuario.id, nombre }
+    const who = { id: usuario.id, nombre: usuario.strNombreUsuario }
     if (!usuario.idEstadoUsuario) {
       throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated')
     }

@@ -123,8 +123,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       await sleep(RETRY_PAUSE)
     }
     if (isEnded) throw new StatementNotSent(new Error('the pool has ended'))
-    // No failure counts against the host (see onUnsent), so all connections that the pool or the host
-    // allows are in use.
+    // No attempt to open a connection was made, or the host has answered other statements meanwhile. So
+    // the database is up, and all connections that the pool or the host allows are in use.
     if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined

@@ -59,8 +59,8 @@ export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
  * Returns the record for insert_modulo and update_modulo. `semejante` is the name after NFKC
  * normalisation, in upper case and trimmed, without control, format, private-use, unassigned and
  * default-ignorable characters and without separators of lines and paragraphs. It is compared with the
- * names of the system modules, so that a caller with a limit cannot imitate them, for example with
- * fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and
+ * names of the system modules, so that a caller who is no administrator cannot imitate them, for example
+ * with fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and
  * blank characters such as U+2800 are not recognised.
  */
 const sentModulo = (modulo: ModuloEnviado) => ({

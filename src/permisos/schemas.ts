@@ -33,7 +33,7 @@ const storedIds = {
   idModulo: Type.Integer({ description: ID_MODULO }),
 }
 
-/** A flag in a request is a boolean, 0 or an empty text. The last two mean false. */
+/** A flag in a request is a boolean, 0 or an empty text, or is missing. All but true mean false. */
 const mustBeFlag: Constraint = {
   ...mustBeBoolean,
   isSatisfied: (value) => !value || value === true,
@@ -42,7 +42,7 @@ const mustBeFlag: Constraint = {
 /** Returns the schema of a flag in a request. */
 const sentFlag = (description: string) =>
   Omissible(
-    field([required, mustBeFlag], {
+    field([mustBeFlag], {
       decode: (value) => value === true,
       description: `${description}. Si falta: false`,
     }),
