@@ -226,7 +226,20 @@ describe('rule 1: permission records', () => {
     const most = { idPerfil: debil, permisos: tooMany.slice(1) }
     await expectRefused('POST', '/api/permisos/guardar-matriz', most)
     for (const body of [matriz(ventas), { idPerfil: debil, permisos: tooMany }]) {
-      expect((await attack('POST', '/api/permisos/guardar-matriz', body)).status).toBe(500)
+      const answer = await attack('POST', '/api/permisos/guardar-matriz', body)
+      expect(answer).toEqual(statusCodeAnswer(500, 'Error al guardar en base de datos'))
+    }
+  })
+
+  it('reports an invalid body before it answers 403', async () => {
+    for (const [name, id] of [
+      ['PUT /api/usuario/:id', world.victima],
+      ['PUT /api/perfil/:id', world.fuerte],
+      ['PUT /api/modulo/:id', world.nomina],
+      ['PUT /api/permisos/:id', world.deFuerte],
+    ] as const) {
+      const { method, url } = addressOf(name, id)
+      expect(await attack(method, url, {})).toEqual(endpoint(name).withoutFields)
     }
   })
 
@@ -388,6 +401,8 @@ it('with AUTHORIZATION=client checks no permission and no rule for a user with a
   const as = { token: world.token }
   for (const [method, url, body] of [
     ['GET', '/api/permisos'],
+    ['GET', '/api/auditoria'],
+    ['GET', `/api/usuario/${world.victima}`],
     ['POST', '/api/permisos/guardar-matriz', { idPerfil: world.administrador }],
     ['PUT', `/api/usuario/${world.victima}`, editado(world.administrador)],
     ['PUT', `/api/modulo/${world.ventas}`, { strNombreModulo: `suplantado ${turn}` }],

@@ -234,7 +234,7 @@ describe('the audit of a write', () => {
     expect(proxied.captcha.requests).toMatchObject([{ remoteip: '203.0.113.7' }])
   })
 
-  it('names the actions alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
+  it('names the actions alike, and a search finds the same, in a database with the locale of Turkish, where the lower case of I is not i', async () => {
     const name = `turca_${process.pid}`
     await sql.unsafe(`
       create database ${name}
@@ -245,6 +245,8 @@ describe('the audit of a write', () => {
     await turkish`insert into modulo ("strNombreModulo") values ('VENTAS')`
     const [last] = await turkish`select accion from auditoria order by id desc limit 1`
     expect(last).toEqual({ accion: 'insert' })
+    const [folded] = await turkish`select fold_case('VIÑA ÁÉÍÓÚÜ') as text`
+    expect(folded).toEqual({ text: 'viña áéíóúü' })
     await turkish.end()
     await sql.unsafe(`drop database ${name}`)
   })

@@ -33,10 +33,14 @@ it('look-ups that arrive while two statements are in flight are sent in one stat
   await expect.poll(() => statements.length).toBe(1)
   const second = find({ id: 4 })
   await expect.poll(() => statements.length).toBe(2)
-  const others = Promise.all([find({ id: 2 }), find({ id: 0 }), find({ id: 2 })])
+  const others: Promise<Lookup | undefined>[] = []
+  for (const id of [2, 0, 2]) {
+    others.push(find({ id }))
+    await setImmediate()
+  }
   answer()
   expect(await Promise.all([first, second])).toEqual([{ id: 1 }, { id: 4 }])
-  expect(await others).toEqual([{ id: 2 }, undefined, { id: 2 }])
+  expect(await Promise.all(others)).toEqual([{ id: 2 }, undefined, { id: 2 }])
   expect(statements).toEqual([[{ id: 1 }], [{ id: 4 }], [{ id: 2 }, { id: 0 }, { id: 2 }]])
 })
 

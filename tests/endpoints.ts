@@ -230,7 +230,7 @@ export const endpoint = (name: EndpointName): Endpoint & typeof DEFAULTS => ({
 })
 
 /** Returns an endpoint's method, and its path with `id`, by default the id of the sample. */
-export function addressOf(name: EndpointName, id: number | string | undefined = endpoint(name).id) {
+export function addressOf(name: EndpointName, id: number | undefined = endpoint(name).id) {
   const [method, path = ''] = name.split(' ')
   const { query } = endpoint(name)
   const url = path.replace(/:\w+/, String(id))

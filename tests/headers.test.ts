@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { NOT_FOUND, UNAUTHENTICATED } from './answers.js'
+import { UNAUTHENTICATED } from './answers.js'
 import { ADMIN, API_HEADERS, testApp } from './app.js'
 
 const ORIGIN = 'https://admin.ejemplo.com'
@@ -52,7 +52,6 @@ describe('headers', () => {
     expect(headers['content-security-policy']).toContain("img-src 'self' data:")
     expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
     expect(headers['x-content-type-options']).toBe('nosniff')
-    expect(await call('GET', '/docs/static/nothing')).toMatchObject(NOT_FOUND)
   })
 
   it('refuses a request with more than 200 headers, and reads the forwarded address in the last one', async () => {
@@ -117,7 +116,6 @@ describe('headers', () => {
       ['from a page of another site', site],
       ['from an origin that is not listed', { ...site, origin: 'https://otra.ejemplo.com' }],
       ['from another site with `NoBearer`', { ...site, authorization: `NoBearer ${adminToken}` }],
-      ['with a Bearer header of another token', { authorization: 'Bearer x' }],
     ])('gets 401 if it comes %s', async (_, headers) => {
       expect(await send('GET', headers)).toMatchObject(UNAUTHENTICATED)
       expect(await send('POST', headers)).toMatchObject(UNAUTHENTICATED)

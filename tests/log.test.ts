@@ -8,6 +8,7 @@ import { ADMIN, startImages, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 import { SECRETS } from './service.js'
+import { addSessions } from './users.js'
 
 const PASSWORD = 'clave-buena-de-ana'
 const BAD_PASSWORD = 'clave-mala'
@@ -134,6 +135,16 @@ describe('the log', () => {
       ip: '127.0.0.1',
     })
     expect(Number.isInteger(line?.ms)).toBe(true)
+  })
+
+  it('has only refused requests and warnings with LOG_LEVEL=audit', async () => {
+    const second = await testApp({ DATABASE_URL, LOG_LEVEL: 'audit' })
+    const perfil = await second.call('POST', '/api/perfil', { strNombrePerfil: 'Nada' })
+    const [user] = await addSessions(service, 1)
+    const { id, token } = user as NonNullable<typeof user>
+    await service.sql`update usuario set "idPerfil" = ${perfil.body.data.id} where id = ${id}`
+    await second.call('GET', '/api/perfil', undefined, { token })
+    expect(second.readLines()).toMatchObject([{ level: 35, msg: 'refused', status: 403 }])
   })
 
   it('has the first 256 characters of a path', async () => {

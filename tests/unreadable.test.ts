@@ -245,7 +245,6 @@ describe('a client that does not finish its request', async () => {
 })
 
 it.each([
-  ['what follows a ? in the path', '/no/existe?token=secreto', '/no/existe'],
   ['what follows a # in the path', '/no/existe#token=secreto', '/no/existe'],
   ['the host and the password of a whole URL', 'http://ana:secreto@x/no?token=secreto', '/no'],
   ['the host of a URL without a path', 'http://ana:secreto@x?token=secreto', '/'],

@@ -87,11 +87,8 @@ describe.each<[string, (primary: Database) => unknown]>([
     token = await service.login()
   })
 
-  it('is used although DATABASE_URL names the standby first', async () => {
+  it('is used although DATABASE_URL names the standby first, on which require_primary fails', async () => {
     expect(await create()).toBe(true)
-  })
-
-  it('has a standby on which require_primary fails, should a pooler send a query there', async () => {
     const query = connectTo(pair.standby.url)`select require_primary()`
     await expect(query).rejects.toMatchObject({ code: '25006' })
   })

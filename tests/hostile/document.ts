@@ -67,15 +67,11 @@ function answersOf(responses: Record<string, any>): Operation['answers'] {
   )
 }
 
-/**
- * Returns the schema with undeclared keys forbidden. In an `allOf`, a key is declared when one of
- * the parts declares it.
- */
+/** Returns the schema with undeclared keys forbidden. */
 function closed(schema: any): any {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
-  const { example, examples, allOf, ...rest } = schema
-  if (allOf) return { allOf, unevaluatedProperties: false }
+  const { example, examples, ...rest } = schema
   const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, closed(value)]))
   return 'properties' in inner ? { additionalProperties: false, ...inner } : inner
 }
