@@ -19,8 +19,8 @@ const INVISIBLE = /^\s|\s$|[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 export const isVisible = (text: string) => !INVISIBLE.test(text)
 
 /**
- * Returns whether `text` has at most `max` characters (code points). The regular expression stops after
- * that many. To count them all, a text of megabytes would have to be copied into an array.
+ * Returns whether `text` has at most `max` characters (code points). Of a longer text, the regular
+ * expression reads no more than that.
  */
 export const isAtMost = (max: number, text: string) => new RegExp(`^.{0,${max}}$`, 'su').test(text)
 

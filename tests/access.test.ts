@@ -231,7 +231,7 @@ describe('rule 1: permission records', () => {
     }
   })
 
-  it('reports an invalid body before it answers 403', async () => {
+  it('reports an invalid body before one of the four rules refuses the write', async () => {
     for (const [name, id] of [
       ['PUT /api/usuario/:id', world.victima],
       ['PUT /api/perfil/:id', world.fuerte],

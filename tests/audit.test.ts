@@ -234,7 +234,7 @@ describe('the audit of a write', () => {
     expect(proxied.captcha.requests).toMatchObject([{ remoteip: '203.0.113.7' }])
   })
 
-  it('names the actions alike, and a search finds the same, in a database with the locale of Turkish, where the lower case of I is not i', async () => {
+  it('names the actions, and fold_case folds texts, alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
     const name = `turca_${process.pid}`
     await sql.unsafe(`
       create database ${name}

@@ -137,7 +137,7 @@ describe('the log', () => {
     expect(Number.isInteger(line?.ms)).toBe(true)
   })
 
-  it('has only refused requests and warnings with LOG_LEVEL=audit', async () => {
+  it('has no line of level info with LOG_LEVEL=audit', async () => {
     const second = await testApp({ DATABASE_URL, LOG_LEVEL: 'audit' })
     const perfil = await second.call('POST', '/api/perfil', { strNombrePerfil: 'Nada' })
     const [user] = await addSessions(service, 1)

@@ -4,7 +4,6 @@ import { fragment, type Sql } from '../database/sql.js'
 import { isStorable } from '../texts.js'
 import type { Credenciales, UsuarioDeSesion } from './schemas.js'
 
-/** A standby may have old data, so the statement fails there. */
 const CREDENCIALES = fragment`
   select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
   from usuario
@@ -13,10 +12,10 @@ const CREDENCIALES = fragment`
 
 /**
  * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
- * Throws an error on a standby.
+ * Throws an error on a standby, which may have old data.
  */
 export async function findCredenciales(sql: Sql, nombre: string) {
-  // PostgreSQL cannot compare such a name with those of the users.
+  // PostgreSQL refuses NUL, and the driver would send another character for an unpaired surrogate.
   if (!isStorable(nombre)) return undefined
   // The index is on the folded names. The comparison of the folded names lets PostgreSQL use it.
   const [usuario] = await sql<Credenciales[]>`
@@ -49,7 +48,7 @@ export async function beginSesion(
 }
 
 /**
- * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the content
+ * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the payload
  * of the caller's new token.
  */
 export async function updatePassword(sql: Sql, hash: string, caller: Caller) {

@@ -124,7 +124,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     }
     if (isEnded) throw new StatementNotSent(new Error('the pool has ended'))
     // No attempt to open a connection was made, or the host has answered other statements meanwhile. So
-    // the database is up, and all connections that the pool or the host allows are in use.
+    // all connections that the pool or the host allows are in use.
     if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined

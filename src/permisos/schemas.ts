@@ -33,7 +33,7 @@ const storedIds = {
   idModulo: Type.Integer({ description: ID_MODULO }),
 }
 
-/** A flag in a request is a boolean, 0 or an empty text, or is missing. All but true mean false. */
+/** A flag in a request is a boolean, 0, an empty text, null or missing. All but true mean false. */
 const mustBeFlag: Constraint = {
   ...mustBeBoolean,
   isSatisfied: (value) => !value || value === true,
