@@ -402,6 +402,17 @@ describe.each([
     expect(await sendDuring(sql, add, () => send(id, world.token))).toMatchObject(FORBIDDEN)
   })
 
+  it('by moving its record to a stronger profile', async () => {
+    const id = await insertModulo(sql, `MOVIDO ${method}`)
+    const weak = await insertPerfil(sql, `de paso ${method}`)
+    await insertPermiso(sql, weak, id)
+    const move: Step = async (tx) => {
+      await tx`update permisos_perfil set "idPerfil" = ${world.fuerte} where "idPerfil" = ${weak}`
+      await tx`delete from perfil where id = ${weak}`
+    }
+    expect(await sendDuring(sql, move, () => send(id, world.token))).toMatchObject(FORBIDDEN)
+  })
+
   it('by giving it the name of a system module', async () => {
     const id = await insertModulo(sql, `FUTURO ${method}`)
     const rename = (from: string, to: string): Step => {

@@ -4,7 +4,7 @@
 -- Takes the id of the module. Returns {deleted}, which is false for a system module and true
 -- otherwise, also for an unknown id.
 --
--- Acquires lock_modulos and locks the module's row, so that no profile gets a record for the module
+-- Acquires lock_modulos and locks the module's row, so that no record for the module is added
 -- meanwhile, not even by a write with `psql`. Then locks with begin_write every profile that has a
 -- record for the module.
 --
@@ -16,6 +16,7 @@ as $$
 declare
   v_write record;
   v_nombre text;
+  v_perfiles integer[];
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
@@ -33,7 +34,13 @@ begin
   if v_nombre is not null then
     -- The records go first. So their rows in the audit have the name of the module, even if
     -- delete_auditoria has removed the rows that name it.
-    delete from permisos_perfil where "idModulo" = p_id;
+    with borrados as (
+      delete from permisos_perfil where "idModulo" = p_id returning "idPerfil"
+    )
+    select array_agg("idPerfil") into v_perfiles from borrados;
+    -- A write with `psql` may have moved a record to another profile before the deletion. That profile is
+    -- not locked. A permission that it gets at the same time counts as given after the deletion.
+    perform refuse_beyond(v_perfiles, v_write.limite);
     delete from modulo where id = p_id;
   end if;
   return '{"deleted": true}';

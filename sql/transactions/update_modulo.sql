@@ -3,7 +3,7 @@
 -- Takes the id of the module, and a record as insert_modulo does. Returns {data}; `data` is the
 -- module, or null if the id is unknown.
 --
--- Acquires lock_modulos and locks the module's row, so that no profile gets a record for the module
+-- Acquires lock_modulos and locks the module's row, so that no record for the module is added
 -- meanwhile, not even by a write with `psql`. Then locks with begin_write every profile that has a
 -- record for the module.
 --
@@ -33,7 +33,7 @@ begin
   if v_write.limite is not null and v_nombre_nuevo <> v_nombre_anterior and (
     is_modulo_de_sistema(v_nombre_anterior)
     or is_modulo_de_sistema(p_modulo ->> 'semejante')
-    or v_write.perfiles <> '{}'
+    or exists (select from permisos_perfil where "idModulo" = p_id)
   ) then
     perform refuse('{"administrador": true}');
   end if;
