@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startPasswords } from '../src/access/password.js'
-import { statusCodeAnswer, withoutHeaders } from './answers.js'
+import { statusCodeAnswer, UNAUTHENTICATED, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
@@ -27,6 +27,23 @@ async function addUser() {
 }
 
 const change = (token: string, body: object) => call('PUT', '/api/auth/password', body, { token })
+
+/** Changes a password, and calls `meanwhile` when the service has looked up the session. */
+function changeDuring(token: string, strPwd: string, meanwhile: () => Promise<unknown>) {
+  // The service reads the body after the look-up.
+  async function* body() {
+    yield `{"strPwd":"${strPwd}",`
+    await meanwhile()
+    yield '"strPwdNueva":"otra clave"}'
+  }
+  return app.inject({
+    method: 'PUT',
+    url: '/api/auth/password',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    payload: Readable.from(body()),
+  })
+}
+
 const use = async (token: string) =>
   (await call('GET', '/api/perfil/list', undefined, { token })).status
 
@@ -96,28 +113,29 @@ describe('PUT /api/auth/password', () => {
   it('changes the password of the caller, who has got another name and profile meanwhile, although another user has the old name', async () => {
     const { id, nombre, token } = await addUser()
     const other = await addUser()
-    // The service reads the body after it has looked up the session.
-    async function* body() {
-      yield '{"strPwd":"una clave",'
+    const answer = await changeDuring(token, 'una clave', async () => {
       await sql`
         update usuario
         set "strNombreUsuario" = 'renombrada', "idPerfil" = 1
         where id = ${id}
       `
       await sql`update usuario set "strNombreUsuario" = ${nombre} where id = ${other.id}`
-      yield '"strPwdNueva":"otra clave"}'
-    }
-    const answer = await app.inject({
-      method: 'PUT',
-      url: '/api/auth/password',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      payload: Readable.from(body()),
     })
     const claims = app.jwt.decode<object>(answer.json().token)
     expect(claims).toMatchObject({ id, idPerfil: 1, nombre: 'renombrada' })
     expect(await login('renombrada', 'otra clave')).toEqual(expect.any(String))
     expect(await login(nombre, 'una clave')).toEqual(expect.any(String))
   })
+
+  it.each(['una clave', 'mala'])(
+    'answers 401 as without a session, if that ends meanwhile, to the password `%s`',
+    async (strPwd) => {
+      const { token } = await addUser()
+      const logout = () => call('POST', '/api/auth/logout', undefined, { token })
+      const answer = await changeDuring(token, strPwd, logout)
+      expect({ status: answer.statusCode, body: answer.json() }).toEqual(UNAUTHENTICATED)
+    },
+  )
 })
 
 describe('the limit of attempts', async () => {

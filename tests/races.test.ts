@@ -481,7 +481,7 @@ it.each([
     from usuario
     where id = ${id}
   `
-    expect(row?.answer).toEqual({ data: null })
+    expect(row?.answer).toBeNull()
     const logins = await sql`select from auditoria where accion = 'login' and "idEntidad" = ${id}`
     expect(logins).toHaveLength(0)
   },

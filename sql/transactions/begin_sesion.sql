@@ -3,9 +3,9 @@
 -- Takes {id, strNombreUsuario, strPwd} of the user: the name that was sent, and the hash with which the
 -- service has compared the password. Takes {ip, idPeticion} of the request for the audit.
 --
--- Returns {data}; `data` is {id, nombre, idPerfil, correo, celular, imagenUrl, ver}, and `ver` is the
--- version of the user's sessions for the token. `data` is null if the user has been deactivated or
--- deleted, or has got another name or password, since the comparison.
+-- Returns {id, nombre, idPerfil, correo, celular, imagenUrl, ver}; `ver` is the version of the user's
+-- sessions for the token. Returns null if the user has been deactivated or deleted, or has got another
+-- name or password, since the comparison.
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
 -- user meanwhile. There is no caller yet, so it does not call begin_write.
@@ -33,7 +33,7 @@ begin
     and "idEstadoUsuario"
   for share;
   if not found then
-    return '{"data": null}';
+    return null;
   end if;
 
   perform set_config(
@@ -49,6 +49,6 @@ begin
     true
   );
   perform audit('login', 'usuario', v_id, v_usuario.nombre, null, null);
-  return jsonb_build_object('data', to_jsonb(v_usuario));
+  return to_jsonb(v_usuario);
 end
 $$;

@@ -26,9 +26,13 @@ export async function findCredenciales(sql: Sql, nombre: string) {
   return usuario
 }
 
-/** Finds the user with this id, as findCredenciales does. */
-export async function findCredencialesById(sql: Sql, id: number) {
-  const [usuario] = await sql<Credenciales[]>`${CREDENCIALES} and id = ${id}`
+/** Finds the caller, as findCredenciales does. Returns undefined if the session has ended. */
+export async function findOwnCredenciales(sql: Sql, { id, ver }: Caller) {
+  const [usuario] = await sql<Credenciales[]>`
+    ${CREDENCIALES}
+      and id = ${id}
+      and "versionSesion" = ${ver}
+  `
   return usuario
 }
 
@@ -43,8 +47,7 @@ export async function beginSesion(
   client: Pick<Caller, 'ip' | 'idPeticion'>,
 ) {
   const call = sql`select begin_sesion(${credenciales}, ${client}) as answer`
-  const { data } = await write<{ data: (UsuarioDeSesion & { ver: number }) | null }>(call)
-  return data
+  return write<(UsuarioDeSesion & { ver: number }) | null>(call)
 }
 
 /**

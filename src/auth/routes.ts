@@ -15,7 +15,7 @@ import {
   beginSesion,
   endSesiones,
   findCredenciales,
-  findCredencialesById,
+  findOwnCredenciales,
   updatePassword,
 } from './queries.js'
 import {
@@ -113,7 +113,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      await authenticate(await findCredencialesById(sql, caller.id), strPwd, caller.id)
+      await authenticate(await findOwnCredenciales(sql, caller), strPwd, caller.id)
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
       return success({ token: signToken(await updatePassword(sql, hash, caller)) })
