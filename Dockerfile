@@ -14,7 +14,6 @@ COPY src ./src
 RUN npm run build
 
 FROM node:24-bookworm-slim AS service
-ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No production dependency needs its install script. The image does not need the shell scripts, commands
@@ -48,7 +47,7 @@ LABEL org.opencontainers.image.title=llavero \
   org.opencontainers.image.description="Access control: users, profiles, modules and permissions" \
   org.opencontainers.image.version=$VERSION \
   org.opencontainers.image.revision=$REVISION
-ENV NODE_ENV=production NODE_COMPILE_CACHE=/var/cache/llavero
+ENV NODE_COMPILE_CACHE=/var/cache/llavero
 WORKDIR /app
 # Everything belongs to root, so the service can change neither its code nor the compile cache.
 COPY --from=service /app/node_modules ./node_modules

@@ -36,7 +36,6 @@ export async function startServer(
   const child = spawn(process.execPath, [file], {
     env: {
       PATH: process.env.PATH,
-      NODE_ENV: 'production',
       HOST: '127.0.0.1',
       PORT: `${port}`,
       ...env,
