@@ -9,6 +9,7 @@ import {
   type Flag,
   type Method,
   SYSTEM_MODULES,
+  usuario,
 } from './endpoints.js'
 import { insertModulo, insertPerfil, insertPermiso, insertUsuario, readTables } from './tables.js'
 
@@ -27,7 +28,7 @@ async function makeWorld() {
   const perfil = (nombre: string, administrador = false) =>
     insertPerfil(sql, `${nombre} ${turn}`, administrador)
   const modulo = (nombre: string) => insertModulo(sql, `${nombre} ${turn}`)
-  const usuario = (nombre: string, idPerfil: number) =>
+  const insertar = (nombre: string, idPerfil: number) =>
     insertUsuario(sql, `${nombre}${turn}`, idPerfil)
 
   const [propio, debil, fuerte, administrador] = await Promise.all([
@@ -45,7 +46,7 @@ async function makeWorld() {
   await grant(propio, ventas, 'bitConsulta', 'bitEditar')
   const deDebil = await grant(debil, ventas, 'bitConsulta')
   const deFuerte = await grant(fuerte, nomina, 'bitConsulta')
-  const [yo, victima] = await Promise.all([usuario('yo', propio), usuario('victima', fuerte)])
+  const [yo, victima] = await Promise.all([insertar('yo', propio), insertar('victima', fuerte)])
   // A signed token like that of a login saves the time for the password hash.
   const token = app.jwt.sign({ id: yo, idPerfil: propio, nombre: `yo${turn}` } as never)
   return {
@@ -78,13 +79,8 @@ async function expectRefused(method: Method, url: string, body?: unknown) {
   expect(await readTables(sql)).toEqual(before)
 }
 
-const editado = (idPerfil: number, changes: object = {}) => ({
-  strNombreUsuario: `editado${turn}`,
-  idPerfil,
-  strCorreo: `editado${turn}@x.es`,
-  idEstadoUsuario: true,
-  ...changes,
-})
+const editado = (idPerfil: number, changes: object = {}) =>
+  usuario(`editado${turn}`, { idPerfil, strPwd: undefined, ...changes })
 
 beforeEach(async () => {
   world = await makeWorld()
@@ -227,7 +223,7 @@ describe('rule 1: permission records', () => {
     await expectRefused('POST', '/api/permisos/guardar-matriz', most)
     for (const body of [matriz(ventas), { idPerfil: debil, permisos: tooMany }]) {
       const answer = await attack('POST', '/api/permisos/guardar-matriz', body)
-      expect(answer).toEqual(statusCodeAnswer(500, 'Error al guardar en base de datos'))
+      expect(answer).toEqual(endpoint('POST /api/permisos/guardar-matriz').unexpected)
     }
   })
 
@@ -258,12 +254,7 @@ describe('rule 1: permission records', () => {
 })
 
 describe('rule 2: users', () => {
-  const nuevo = (idPerfil: number) => ({
-    strNombreUsuario: `nuevo${turn}`,
-    idPerfil,
-    strPwd: 'x',
-    strCorreo: `nuevo${turn}@x.es`,
-  })
+  const nuevo = (idPerfil: number) => usuario(`nuevo${turn}`, { idPerfil })
 
   const taken = { strCorreo: ADMIN.strCorreo, strNombreUsuario: ADMIN.strNombreUsuario }
 

@@ -6,12 +6,10 @@ import { listAuditoria } from '../src/auditoria/queries.js'
 import type { AuditoriaFiltro } from '../src/auditoria/schemas.js'
 import { migrate } from '../src/database/migrations.js'
 import type { Sql } from '../src/database/sql.js'
-import type { AnswerWithHeaders } from './answers.js'
-import { FORBIDDEN, statusCodeAnswer, withoutHeaders } from './answers.js'
+import { type AnswerWithHeaders, FORBIDDEN, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { ADMIN, cloneDatabase, testApp } from './app.js'
 import { connectTo } from './connect.js'
 import { ALL, FLAGS, usuario } from './endpoints.js'
-import { type Step, sendDuring } from './hold.js'
 import { databaseUrl } from './postgres.js'
 import { countReads } from './reads.js'
 
@@ -234,7 +232,7 @@ describe('the audit of a write', () => {
     expect(proxied.captcha.requests).toMatchObject([{ remoteip: '203.0.113.7' }])
   })
 
-  it('names the actions, and fold_case folds texts, alike in a database with the locale of Turkish, where the lower case of I is not i', async () => {
+  it('has the same actions, and fold_case the same results, with a Turkish locale, where the lower case of I is not i', async () => {
     const name = `turca_${process.pid}`
     await sql.unsafe(`
       create database ${name}
@@ -271,7 +269,7 @@ describe('the audit of a write', () => {
     ])
   })
 
-  it('has the rows of a statement in the order in which the profiles are locked, by ascending id', async () => {
+  it('has the rows of a statement by ascending id of the profile', async () => {
     const [idModulo, first, second] = [await addModulo(), await addPerfil(), await addPerfil()]
     await sql`
       insert into permisos_perfil ("idPerfil", "idModulo")
@@ -335,7 +333,7 @@ describe('the audit of a write', () => {
     expect(await countReads(own, 'modulo', remove)).toBeLessThan(1000)
   })
 
-  it('has an update of any column of a profile but those that triggers change', async () => {
+  it('has an update of any column of a profile, except those that only triggers change', async () => {
     const columns = await sql`
       select attname
       from pg_attribute
@@ -387,7 +385,7 @@ describe('the audit of a write', () => {
     expect(functions).toEqual([])
   })
 
-  it('lets only the owner execute functions that have the owner’s rights, and those that they call and that declare types', async () => {
+  it('lets only the owner execute the functions with the owner’s rights, and those functions that they call in which types are declared', async () => {
     const text = await readFile('sql/migrations/0008_auditoria.sql', 'utf8')
     const names = [...text.matchAll(/^create function (\w+)/gm)].map(([, name]) => name as string)
     const open = await sql`
@@ -397,25 +395,6 @@ describe('the audit of a write', () => {
         and has_function_privilege('public', oid, 'execute')
     `
     expect(open).toEqual([])
-  })
-
-  it('names the profile that the user has got while the login waited', async () => {
-    const nombre = 'movida'
-    await addUsuario(await addPerfil(), nombre)
-    const lock: Step = (tx) =>
-      tx`select from usuario where "strNombreUsuario" = ${nombre} for update`
-    await sendDuring(sql, lock, () => login(nombre, 'una clave'), {
-      meanwhile: async (tx) => {
-        await tx`insert into perfil ("strNombrePerfil") values ('Recién creado')`
-        await tx`
-          update usuario
-          set "idPerfil" = (select id from perfil where "strNombrePerfil" = 'Recién creado')
-          where "strNombreUsuario" = ${nombre}
-        `
-      },
-    })
-    const [row] = await sql`select * from auditoria where accion = 'login' order by id desc limit 1`
-    expect(row).toMatchObject({ nombre, strNombrePerfil: 'Recién creado' })
   })
 
   it('has a row for each login and logout that succeeds', async () => {

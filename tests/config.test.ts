@@ -200,7 +200,6 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['', 'disable', false],
     ['?sslmode=prefer', 'prefer', false],
     ['?sslmode=require', 'require', false],
     ['?ssl=true', 'true', true],

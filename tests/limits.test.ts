@@ -28,12 +28,20 @@ const list = (token = adminToken) => call('GET', '/api/modulo/list', undefined, 
  */
 const [one = '', other = '', ...tokens] = (await addSessions(service, 9)).map(({ token }) => token)
 
-it('gives up a request before Caddy would answer it with an empty 200', async () => {
+it('has shorter time limits than read_body of deploy/Caddyfile, after which Caddy answers an empty 200', async () => {
   const caddyfile = await readFile('deploy/Caddyfile', 'utf8')
   const secondsOf = (option: string) => Number(new RegExp(`${option} (\\d+)s`).exec(caddyfile)?.[1])
   // The service checks its time limits once a second.
   const givenUpAt = secondsOf('read_header') + app.server.requestTimeout / 1000 + 1
   expect(secondsOf('read_body')).toBeGreaterThan(givenUpAt)
+})
+
+it('has the time limits of docs/configuration.md', async () => {
+  const table = await readFile('docs/configuration.md', 'utf8')
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = app.server
+  expect(table).toContain(`| Head of a request | ${headersTimeout / 1000} s to arrive`)
+  expect(table).toMatch(new RegExp(`A whole request, .*\\| ${requestTimeout / 1000} s to arrive`))
+  expect(table).toContain(`| An idle connection | ${keepAliveTimeout / 1000} s |`)
 })
 
 it('has one server, also if `localhost` has an address of IPv6 as well', async () => {

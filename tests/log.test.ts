@@ -23,7 +23,6 @@ type Line = Record<string, unknown>
 const service = await testApp({ LOG_LEVEL: 'trace' })
 const DATABASE_URL = service.config.DATABASE_URL.url
 const answers: AnswerWithHeaders[] = []
-const hashes: string[] = []
 const tokens: string[] = []
 
 const lines = (): Line[] => service.readLines()
@@ -32,7 +31,6 @@ const lines = (): Line[] => service.readLines()
 async function call(...request: Parameters<Service['call']>): Promise<AnswerWithHeaders> {
   const answer = await service.call(...request)
   answers.push(answer)
-  if (answer.body?.data?.strPwd) hashes.push(answer.body.data.strPwd)
   if (answer.body?.token) tokens.push(answer.body.token)
   return answer
 }
@@ -90,10 +88,10 @@ await fillLog()
 describe('the log', () => {
   it.each([
     ['a password', () => [ADMIN.strPwd, PASSWORD, BAD_PASSWORD]],
-    ['a hash', () => [...hashes, '$2a$', '$2b$']],
-    ['a token or cookie', () => [...tokens, ...tokens.map(lastPart), 'auth_token']],
+    ['a hash', () => ['$2a$', '$2b$']],
+    ['a token or cookie', () => [...tokens.map(lastPart), 'auth_token']],
     ['a captcha token', () => [CAPTCHA_TOKEN]],
-    ['image data', () => [IMAGE, IMAGE.slice(0, 24), 'base64,']],
+    ['image data', () => [IMAGE.slice(0, 24), 'base64,']],
     ['a secret of the service', () => [SECRETS.JWT_SECRET, SECRETS.CAPTCHA_SECRET]],
     ['a secret of the image host', () => [CLOUDINARY_SECRET, WRONG_CLOUDINARY_SECRET]],
   ])('never contains %s', (_, secrets) => {

@@ -93,7 +93,7 @@ describe.concurrent.each([
     }
   })
 
-  it('rejects a statement at once when its connection breaks as it is sent', async ({
+  it('rejects a statement before its time limit when its connection breaks as it is sent', async ({
     expect,
     onTestFinished,
   }) => {

@@ -1,21 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { ALL } from './endpoints.js'
 import { type Step, sendDuring } from './hold.js'
 
 const { call, sql } = await testApp()
 
-const get = async (path: string) => {
-  const { status, body } = await call('GET', path)
+const permisos = async (idPerfil: number): Promise<object[]> => {
+  const { status, body } = await call('GET', `/api/permisos/por-perfil/${idPerfil}`)
   expect(status).toBe(200)
-  return body
+  return body.data
 }
-const permisos = async (idPerfil: number): Promise<object[]> =>
-  (await get(`/api/permisos/por-perfil/${idPerfil}`)).data
-/** The records of an administrator's profile. */
-const everyFlag = (idPerfil: number) =>
-  [1, 2, 3, 4].map((idModulo) => ({ id: expect.any(Number), idPerfil, idModulo, ...ALL }))
 
 describe('PUT /api/perfil/:id, the administrator flag', () => {
   let id: number
@@ -30,19 +24,20 @@ describe('PUT /api/perfil/:id, the administrator flag', () => {
     `
   })
 
-  const change = async (bitAdministrador: boolean) => {
-    const perfil = { strNombrePerfil: 'Compras', bitAdministrador }
-    return withoutHeaders(await call('PUT', `/api/perfil/${id}`, perfil))
-  }
   const succeed = async (bitAdministrador: boolean) => {
-    const data = { id, strNombrePerfil: 'Compras', bitAdministrador }
-    expect(await change(bitAdministrador)).toEqual({ status: 200, body: { success: true, data } })
+    const perfil = { strNombrePerfil: 'Compras', bitAdministrador }
+    const { status, body } = await call('PUT', `/api/perfil/${id}`, perfil)
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { success: true, data: { id, ...perfil } },
+    })
   }
 
   it('when it is set, replaces the records by one for each module, with every flag', async () => {
     const others = await permisos(1)
     await succeed(true)
-    expect(await permisos(id)).toEqual(everyFlag(id))
+    const records = [1, 2, 3, 4].map((idModulo) => ({ idPerfil: id, idModulo, ...ALL }))
+    expect(await permisos(id)).toMatchObject(records)
     expect(await permisos(1)).toEqual(others)
   })
 

@@ -145,7 +145,7 @@ it.concurrent('stays with the connections that it has if the host refuses furthe
   await direct.unsafe(`drop role ${role}`)
 })
 
-it.concurrent('reads what was committed before each statement, and is cancelled after 4 s, whatever the defaults of the database are', async ({
+it.concurrent('sets read committed and a limit of 4 s for each statement, whatever the defaults of the database are', async ({
   expect,
   direct,
   database,

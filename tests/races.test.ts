@@ -10,7 +10,7 @@ import {
   withoutHeaders,
 } from './answers.js'
 import { ADMIN, testApp } from './app.js'
-import { FLAGS, type Flag, flags, type Method } from './endpoints.js'
+import { FLAGS, type Flag, flags, type Method, usuario } from './endpoints.js'
 import { countWaiting, type Step, sendDuring } from './hold.js'
 import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tables.js'
 
@@ -67,11 +67,7 @@ async function insertCaller(nombre: string) {
 }
 
 let turn = 0
-const usuario = (idPerfil: number) => {
-  turn += 1
-  const strNombreUsuario = `tomado${turn}`
-  return { strNombreUsuario, idPerfil, strCorreo: `${turn}@x.es`, idEstadoUsuario: true }
-}
+const editado = (idPerfil: number) => usuario(`editado${++turn}`, { idPerfil, strPwd: undefined })
 const createAdministrador = async () =>
   (await call('POST', '/api/perfil', { strNombrePerfil: 'nuevo', bitAdministrador: true })).body
     .data.id as number
@@ -112,14 +108,14 @@ const ATTACKS: Attack[] = [
     name: 'moves a user into a new profile',
     table: 'perfil',
     create: createAdministrador,
-    request: (id) => ['PUT', `/api/usuario/${world.complice}`, usuario(id)],
+    request: (id) => ['PUT', `/api/usuario/${world.complice}`, editado(id)],
     unknown: NO_PERFIL,
   },
   {
     name: 'creates a user in a new profile',
     table: 'perfil',
     create: createAdministrador,
-    request: (id) => ['POST', '/api/usuario', { ...usuario(id), strPwd: 'x' }],
+    request: (id) => ['POST', '/api/usuario', usuario(`nuevo${++turn}`, { idPerfil: id })],
     unknown: NO_PERFIL,
   },
   {
@@ -174,7 +170,7 @@ const ATTACKS: Attack[] = [
     name: 'takes over a new user of a stronger profile',
     table: 'usuario',
     create: createUsuario,
-    request: (id) => ['PUT', `/api/usuario/${id}`, usuario(world.debil)],
+    request: (id) => ['PUT', `/api/usuario/${id}`, editado(world.debil)],
     unknown: NOT_CHANGED,
   },
   {
@@ -489,14 +485,23 @@ it.each([
 
 it('answers a login with the user as the audit has it, although the user was moved meanwhile', async () => {
   const id = await insertUsuario(sql, 'trasladado', world.debil)
-  const move: Step = (tx) => tx`
-    update usuario set "idPerfil" = ${world.fuerte}, "strCorreo" = 'otro@x.es' where id = ${id}
-  `
+  let idPerfil: number | undefined
+  const move: Step = async (tx) => {
+    const [perfil] = await tx`
+      insert into perfil ("strNombrePerfil") values ('Recién creado') returning id
+    `
+    idPerfil = perfil?.id
+    await tx`
+      update usuario
+      set "idPerfil" = ${perfil?.id}, "strCorreo" = 'otro@x.es'
+      where id = ${id}
+    `
+  }
   const credentials = { strNombreUsuario: 'trasladado', strPwd: ADMIN.strPwd, captchaToken: 'x' }
   const { status, body } = await sendDuring(sql, move, () =>
     call('POST', '/api/auth/login', credentials, { token: null }),
   )
-  const now = { id, idPerfil: world.fuerte }
+  const now = { id, idPerfil }
   expect(status).toBe(200)
   expect(body.user).toEqual({
     ...now,
@@ -506,10 +511,12 @@ it('answers a login with the user as the audit has it, although the user was mov
     imagenUrl: null,
   })
   expect(app.jwt.decode(body.token)).toMatchObject(now)
-  const [fila] = await sql`
-    select "idPerfil" from auditoria where accion = 'login' and "idEntidad" = ${id}
+  const filas = await sql`
+    select "idPerfil", "strNombrePerfil"
+    from auditoria
+    where accion = 'login' and "idEntidad" = ${id}
   `
-  expect(fila?.idPerfil).toBe(world.fuerte)
+  expect(filas).toEqual([{ idPerfil, strNombrePerfil: 'Recién creado' }])
 })
 
 it('renames a module although permission records are always being written', async () => {
@@ -575,7 +582,7 @@ it('does not deadlock when two users edit each other', async () => {
   const ida = await insertCaller('ida')
   const vuelta = await insertCaller('vuelta')
   const edit = ({ id, idPerfil }: typeof ida, { token }: typeof ida) =>
-    call('PUT', `/api/usuario/${id}`, usuario(idPerfil), { token })
+    call('PUT', `/api/usuario/${id}`, editado(idPerfil), { token })
   const lock: Begin = (query) => query`select from usuario where id = ${vuelta.id} for update`
   const answers = await sendInOrder(
     lock,

@@ -89,7 +89,7 @@ describe('bytes that are not a valid HTTP request', () => {
       .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
   })
 
-  it('are those of CONNECT, after which the client may reset the connection', async () => {
+  it('may be a CONNECT that the client resets afterwards', async () => {
     const clients = Array.from({ length: 20 }, () => open(`CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`))
     await Promise.all(clients.map((client) => once(client, 'data')))
     for (const client of clients) client.resetAndDestroy()
@@ -248,7 +248,7 @@ it.each([
   ['what follows a # in the path', '/no/existe#token=secreto', '/no/existe'],
   ['the host and the password of a whole URL', 'http://ana:secreto@x/no?token=secreto', '/no'],
   ['the host of a URL without a path', 'http://ana:secreto@x?token=secreto', '/'],
-])('is logged without %s', async (_, target, path) => {
+])('the path of a request is logged without %s', async (_, target, path) => {
   const [answer] = await send(`GET ${target} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
   expect(linesOf(answer)).toMatchObject([{ path }])
 })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { FORBIDDEN, MATRIX_REPLACED, statusCodeAnswer, withoutHeaders } from './answers.js'
 import { testApp } from './app.js'
 import { usuario } from './endpoints.js'
-import { countWaiting } from './hold.js'
+import { type Step, sendDuring } from './hold.js'
 
 const first = await testApp()
 const second = await testApp({ DATABASE_URL: first.config.DATABASE_URL.url })
@@ -114,14 +114,16 @@ it('a module that is renamed without a search path renews the versions of the pr
 it('a module that is renamed while its record moves renews the version of the new profile', async () => {
   const [from, to] = [await addPerfil(), await addPerfil()]
   await save(from, [{ idModulo: 3 }])
-  let renamed: Promise<unknown> | undefined
-  const moved = await sql.begin(async (tx) => {
-    await tx`update permisos_perfil set "idPerfil" = ${to} where "idPerfil" = ${from}`
-    renamed = sql`update modulo set "strNombreModulo" = 'RENOMBRADO' where id = 3`.execute()
-    await expect.poll(() => countWaiting(sql)).toBe(1)
-    const [perfil] = await tx`select "versionPermisos" as version from perfil where id = ${to}`
-    return perfil?.version
+  const move: Step = (tx) =>
+    tx`update permisos_perfil set "idPerfil" = ${to} where "idPerfil" = ${from}`
+  const rename = async () => sql`update modulo set "strNombreModulo" = 'RENOMBRADO' where id = 3`
+  let moved: string | undefined
+  await sendDuring(sql, move, rename, {
+    meanwhile: async (tx) => {
+      const [perfil] = await tx`select "versionPermisos" as version from perfil where id = ${to}`
+      moved = perfil?.version
+    },
   })
-  await renamed
+  expect(moved).toEqual(expect.any(String))
   expect(tagOf(await read(to))).not.toContain(moved)
 })

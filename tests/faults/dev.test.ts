@@ -13,6 +13,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../src/dev/postgres.js'
 import { PNG } from '../app.js'
+import { usuario } from '../endpoints.js'
 import { stop as stopProcess } from '../service.js'
 import { send } from './client.js'
 
@@ -165,14 +166,8 @@ describe('npm run dev', { timeout: 60_000 }, () => {
 
   it('keeps data, images and sessions after a stop and after a kill', async () => {
     const { token } = (await login('admin', 'llavero-admin')).body
-    const usuario = {
-      strNombreUsuario: 'ñandú',
-      idPerfil: 1,
-      strPwd: 'secreta',
-      strCorreo: 'nandu@ejemplo.com',
-      imagenBase64: PNG,
-    }
-    const { imagenUrl } = (await call('POST', '/api/usuario', usuario, token)).body.data
+    const nandu = usuario('ñandú', { strPwd: 'secreta', imagenBase64: PNG })
+    const { imagenUrl } = (await call('POST', '/api/usuario', nandu, token)).body.data
     expect(await stop('SIGINT')).toBe(0)
     expect(output).toMatch(/^administrator +admin \/ llavero-admin$/m)
     expect(output).toMatch(/^sample users +supervisora, consulta \/ llavero-muestra$/m)
@@ -212,8 +207,6 @@ it('startPostgres requires the password, applies its settings, and starts again 
   expect(await sql`show work_mem`).toEqual([{ work_mem: '5MB' }])
   expect(await sql`show listen_addresses`).toEqual([{ listen_addresses: '127.0.0.1' }])
   await sql.end()
-  await second.stop()
-  // A second stop has no effect.
   await second.stop()
   await rm(second.folder, { recursive: true })
 })

@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { insertMuestra } from '../../src/dev/muestra.js'
 import { cloneDatabase } from '../app.js'
 import { connectTo } from '../connect.js'
+import { usuario } from '../endpoints.js'
 import { type Document, type Fence, readDocuments } from '../markdown.js'
 import { installed } from './program.js'
 import { type Service, startService } from './service.js'
@@ -112,30 +113,20 @@ async function sendAuditedRequests({ call }: Service) {
     expect(answer).toMatchObject({ status: 200, body: { success: true } })
     return answer.body.data
   }
-  const usuario = (nombre: string, idPerfil: number) => ({
-    strNombreUsuario: nombre,
-    strPwd: 'una clave larga',
-    strCorreo: `${nombre}@ejemplo.com`,
-    idPerfil,
-  })
-
   const admin = await login(ADMIN.ADMIN_USERNAME, ADMIN.ADMIN_PASSWORD)
-  const { id: idBruna } = await request(admin, 'POST', 'usuario', usuario('bruna', 1))
-  const bruna = await login('bruna', 'una clave larga')
+  const { id: idBruna } = await request(admin, 'POST', 'usuario', usuario('bruna'))
+  const bruna = await login('bruna', 'una clave')
   const viejo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Viejo' })
   const nuevo = await request(admin, 'POST', 'perfil', { strNombrePerfil: 'Nuevo' })
   const [{ id: idModulo }] = await request(admin, 'GET', 'modulo?search=USUARIO')
-  const carlos = await request(admin, 'POST', 'usuario', usuario('carlos', viejo.id))
+  const carlos = await request(admin, 'POST', 'usuario', usuario('carlos', { idPerfil: viejo.id }))
 
   const permiso = { idPerfil: nuevo.id, idModulo, bitEliminar: true }
   await request(bruna, 'POST', 'permisos', permiso)
-  await request(admin, 'PUT', `usuario/${carlos.id}`, {
-    ...usuario('carlos', nuevo.id),
-    idEstadoUsuario: true,
-  })
+  await request(admin, 'PUT', `usuario/${carlos.id}`, usuario('carlos', { idPerfil: nuevo.id }))
 
   await login('carlos', 'otra clave')
-  const session = await login('carlos', 'una clave larga')
+  const session = await login('carlos', 'una clave')
   const refused = await call('DELETE', '/api/modulo/1', undefined, session)
   expect(refused.status).toBe(403)
   await request(bruna, 'DELETE', `usuario/${carlos.id}`)

@@ -4,6 +4,7 @@ import { afterEach, beforeAll, expect, it } from 'vitest'
 import type { Answer } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { connectTo } from '../connect.js'
+import { usuario } from '../endpoints.js'
 import { addUsers, nombreOf } from '../users.js'
 import { send } from './client.js'
 import { type Service, startService } from './service.js'
@@ -114,12 +115,7 @@ it('answers others while a session without rights asks for its own map over 800 
 
 it('answers others while one user makes the service hash passwords over 300 connections', async () => {
   // The email is taken, so each request hashes a password and adds no user.
-  const body = {
-    strNombreUsuario: 'nuevo',
-    idPerfil: 1,
-    strPwd: 'una clave larga',
-    strCorreo: 'usuario1@ejemplo.com',
-  }
+  const body = usuario('nuevo', { strCorreo: 'usuario1@ejemplo.com' })
   flood(300, () => send('POST', `${service.address}/api/usuario`, { token: attacker, body }))
   await expectOthersAnswered(500)
 })

@@ -10,12 +10,13 @@ import { residentMb } from '../bench/measure.js'
 import { inChunks } from '../chunks.js'
 import { connectTo } from '../connect.js'
 import { during } from '../during.js'
+import { usuario } from '../endpoints.js'
 import { serve } from '../serve.js'
 import { addUsers } from '../users.js'
 import { type Service, startService } from './service.js'
 
 const CONCURRENT = 50
-/** The most memory that the service may use, in MB; a container of 512 MiB has more. */
+/** The most memory that the service may use, in MB; a container gets more (docs/configuration.md). */
 const PEAK = 500
 /** How long the image host delays each upload, in milliseconds. */
 const HOST_DELAY = 1500
@@ -58,9 +59,8 @@ function open(path: string, length?: number, id = 1) {
 
 /** Creates a user, as the user `id`, with an image that makes the body almost 10 MiB long. */
 function post(name: string, id = 1) {
-  const user = { strNombreUsuario: name, idPerfil: 1, strPwd: 'x', strCorreo: `${name}@x.es` }
-  const imagenBase64 = 'data:image/png;base64,'
-  const head = JSON.stringify({ ...user, imagenBase64 }).slice(0, -2)
+  const body = usuario(name, { imagenBase64: 'data:image/png;base64,' })
+  const head = JSON.stringify(body).slice(0, -2)
   const request = open('/api/usuario', head.length + image.length + 2, id)
   request.write(head)
   request.write(image)

@@ -94,7 +94,7 @@ async function useEverything(service: Service, name: string) {
   const permiso = { idPerfil: perfil.id, idModulo: modulo.id, bitConsulta: true }
   await ask('POST', 'permisos/guardar-matriz', { idPerfil: perfil.id, permisos: [permiso] })
   const otro = await ask('POST', 'permisos', { ...permiso, idModulo: 1 })
-  const persona = usuario(name, { idPerfil: perfil.id })
+  const persona = usuario(name, { idPerfil: perfil.id, strPwd: ADMIN.strPwd })
   await ask('POST', 'usuario', persona)
   const [creado] = await ask('GET', `usuario?search=${name}`)
 
@@ -107,7 +107,7 @@ async function useEverything(service: Service, name: string) {
   await ask('GET', `usuario/${creado.id}`)
   await ask('GET', `permisos/por-perfil/${perfil.id}`)
   await ask('GET', `permisos/mis-permisos/${perfil.id}`)
-  await logInAndOut(service, persona.strNombreUsuario, persona.strPwd)
+  await logInAndOut(service, name)
 
   await ask('DELETE', `permisos/${otro.id}`)
   await ask('DELETE', `usuario/${creado.id}`)
@@ -129,15 +129,9 @@ const auditOf = (matrix: 'insert' | 'update') =>
     ...['usuario insert', 'usuario password', 'usuario logout', 'usuario delete'],
   ].sort()
 
-/** Logs a user in; returns the answer with the token and the user. */
-async function logIn(service: Service, strNombreUsuario: string, strPwd: string) {
-  const credentials = { strNombreUsuario, strPwd, captchaToken: 'humano' }
-  return (await service.call('POST', '/api/auth/login', credentials)).body
-}
-
 /** Logs a user in and out. */
-async function logInAndOut(service: Service, strNombreUsuario: string, strPwd: string) {
-  const { token } = await logIn(service, strNombreUsuario, strPwd)
+async function logInAndOut(service: Service, name: string) {
+  const token = await service.login(name)
   const answer = await service.call('POST', '/api/auth/logout', undefined, token)
   expect(answer).toMatchObject({ status: 200, body: { success: true } })
 }
@@ -154,14 +148,13 @@ async function makeEditor(service: Service, name: string) {
   const { body } = await service.call('GET', '/api/modulo/list', undefined, admin)
   const modulo = body.data.find((each: any) => each.strNombreModulo === 'USUARIO')
   await add('permisos', { idPerfil: perfil.id, idModulo: modulo.id, bitEditar: true })
-  const editor = usuario(name, { idPerfil: perfil.id })
-  await add('usuario', editor)
-  const { strPwd, ...rest } = editor
-  const { token, user } = await logIn(service, rest.strNombreUsuario, strPwd)
+  const editor = usuario(name, { idPerfil: perfil.id, strPwd: ADMIN.strPwd })
+  const { id } = await add('usuario', editor)
+  const token = await service.login(name)
 
   return async () => {
-    const edited = { ...rest, idEstadoUsuario: true }
-    const answer = await service.call('PUT', `/api/usuario/${user.id}`, edited, token)
+    const edited = { ...editor, strPwd: undefined }
+    const answer = await service.call('PUT', `/api/usuario/${id}`, edited, token)
     expect(answer).toMatchObject({ status: 200, body: { success: true } })
   }
 }
