@@ -98,7 +98,6 @@ export async function buildApp(config: Config, logStream: LogStream) {
   const pool = openPool(config, app.log)
   const passwords = startPasswords()
 
-  // Fastify runs these two in reverse order: the threads end before the pool.
   app.addHook('onClose', pool.end)
   app.addHook('onClose', passwords.close)
 

@@ -111,8 +111,8 @@ begin
   end if;
   limite := v_propio;
 
-  -- A JSON null as `modulo` needs no permission. Without the key, the endpoint is for administrators, and
-  -- this caller is refused.
+  -- `modulo` names the permission. If it is a JSON null, none is needed. Without the key, the endpoint is
+  -- for administrators, and this caller is refused.
   if p_actor -> 'modulo' is distinct from 'null' and not exists (
     select
     from permisos_perfil

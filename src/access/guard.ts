@@ -71,9 +71,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // Callers need no permission for their own record or map, and a look-up without a permission takes less
-    // time. So if the token says that the record is the caller's own, that look-up comes first. If it finds
-    // no session, or another profile than that of the token, a second look-up includes the permission.
+    // For the caller's own record or map a session is enough, and its look-up takes less time. So it comes
+    // first if the token says that the record is the caller's own. If the user has got another profile since,
+    // or the session has ended, a second look-up includes the permission.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -41,7 +41,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
    */
   function tokenOf({ headers, cookies }: FastifyRequest) {
     const { authorization = '', origin = '' } = headers
-    const [, bearer] = /^Bearer\b *(.*)/i.exec(authorization) ?? []
+    const [, bearer] = /^Bearer(?= |$) *(.*)/i.exec(authorization) ?? []
     if (bearer !== undefined) return bearer
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
     return isCrossSite && !CORS_ORIGIN.includes(origin) ? undefined : cookies[TOKEN_COOKIE]

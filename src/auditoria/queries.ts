@@ -40,8 +40,8 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { index, values, otherCondition } = indexFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`. With `antes`, the moment of that
-  // row takes the place of `to`, so the statement compares `to` again.
+  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`. With `antes`, the rows end before
+  // that row and not before `to`. So the statement has another condition for `to`.
   const end =
     antes === undefined
       ? fragment`${to}, 0`

@@ -45,7 +45,7 @@ export function openDriver(
   let isClosed = false
 
   function openSocket() {
-    // postgres.js compares `host` with the server's certificate.
+    // postgres.js passes `host` on to TLS as the name of the server, unless it is an IP address.
     const socket = Object.assign(new Socket(), { host: host.host })
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
@@ -73,7 +73,7 @@ export function openDriver(
     for (const socket of sockets) {
       // If the socket is being ended, resetAndDestroy would wait for ever.
       if (!socket.writableEnded) socket.resetAndDestroy()
-      // If the socket connects or has bytes to send, resetAndDestroy waits, and destroy does not.
+      // If the socket connects, resetAndDestroy waits, and destroy does not.
       socket.destroy()
     }
   }

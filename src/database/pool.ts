@@ -122,10 +122,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    if (isEnded) throw new StatementNotSent(new Error('the pool has ended'))
-    // No attempt to open a connection was made, or the host has answered other statements meanwhile. So
-    // all connections that the pool or the host allows are in use.
-    if (!lastFailure) throw new Failure('busy')
+    // If the pool has not ended, either nobody has tried to open a connection, or the host has answered
+    // other statements since. Both mean that all connections are in use.
+    if (isEnded || !lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined
     throw new StatementNotSent(lastFailure)
@@ -203,7 +202,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
      * that wait for their user's share are not counted.
      */
     usage: () => ({ running: queue.running(), waiting: queue.length() }),
-    /** Closes all connections. Statements that wait or come later reject with StatementNotSent. */
+    /** Closes all connections. Statements that wait or come later are never sent, and reject. */
     async end() {
       isEnded = true
       await driver.end(1)

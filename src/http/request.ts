@@ -6,8 +6,8 @@ export interface Line {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The response whose request was passed on last, followed by those whose requests wait. The first one
-   * is removed when Node has gone through the other connections. Then the next request is passed on.
+   * The responses whose requests wait. The first request has already been passed on. Its response stays
+   * until Node has gone through the other connections. Then the next request is passed on.
    */
   waiting: ServerResponse[]
 }

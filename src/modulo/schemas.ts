@@ -45,8 +45,8 @@ const NombreDeModulo = field(
     messages: {
       missing: OBLIGATORIO,
       characters: OBLIGATORIO,
-      // The constraint has the same text. But with a text of its own the failure is `invalid` and not
-      // `malformed`, so it has the status 200 on these routes.
+      // The constraint has the same text. But only a text that is given here makes the failure `invalid`,
+      // which has the status 200 on these routes.
       length: 'El campo strNombreModulo no puede superar los 255 caracteres',
     },
     decode: (value: string) => value.toUpperCase(),

@@ -61,7 +61,7 @@ export const BAD_FLAGS = ['true', 'false', 'x', 1, -1, [], {}]
 
 const NOT_TEXTS = [5, true, ['x'], {}]
 const BAD_PATH_IDS = ['0', '-0', 'uno', '1.5', 'NaN', 'null', 'true', '%20', '1%00', '1,2', '']
-const UNKNOWN_PATH_IDS = ['999', '-1', '2147483648', '99999999999999999999', '1e400']
+const UNKNOWN_PATH_IDS = ['999', '-1', '2147483648', '9'.repeat(200), '1e400']
 
 export const BAD_PERFIL_ID = statusCodeAnswer(400, 'ID de perfil inválido')
 

@@ -1,14 +1,19 @@
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { MIGRATION_LOCK } from '../../src/database/migrations.js'
 import { VERSION } from '../../src/version.js'
 import { READY } from '../answers.js'
 import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
 import { connectTo } from '../connect.js'
+import { startDatabaseProxy } from '../database-proxy.js'
 import { killAll, launch, SECRETS } from '../service.js'
+import { CERTIFICATE } from '../tls.js'
 import { startService } from './service.js'
 
 const CREDENTIALS = JSON.stringify({ ...ADMIN, captchaToken: 'humano' })
@@ -59,6 +64,30 @@ describe('a start', () => {
       expect(stderr).not.toMatch(/clave-de-base|corto-y-secreto/)
     },
   )
+
+  it('accepts with sslmode=verify-full only a certificate that names the host', async () => {
+    const { url } = await useDatabase()
+    const proxy = await startDatabaseProxy(new URL(url), { tls: true })
+    const folder = await mkdtemp(join(tmpdir(), 'llavero-tls-'))
+    onTestFinished(async () => {
+      await proxy.stop()
+      await rm(folder, { recursive: true })
+    })
+    // The certificate is signed by itself and names `localhost`.
+    const NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem')
+    await writeFile(NODE_EXTRA_CA_CERTS, CERTIFICATE.cert)
+    const startAt = (host: string) => {
+      const address = new URL(proxy.url)
+      address.hostname = host
+      address.searchParams.set('sslmode', 'verify-full')
+      return launch({ ...SECRETS, PORT: '0', NODE_EXTRA_CA_CERTS, DATABASE_URL: address.href })
+    }
+    const named = startAt('localhost')
+    await expect.poll(() => named.readLog()).toContain('Server listening')
+    const { code, stderr } = await startAt('127.0.0.1').ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('does not match certificate')
+  })
 
   it('creates schema and administrator once, and logs no secret, when several processes start on an empty database', async () => {
     const { url, sql } = await useDatabase('template0')

@@ -106,9 +106,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // for longer than `requestTimeout` gets a 408 from refuseConnection.
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
-    // Fastify closes the connection after a refused body, because more of it may arrive. This answer
-    // waits for the whole body, so the connection can stay open if nothing else closes it. Without the
-    // second condition, no answer would have `Connection: keep-alive`, which Node leaves out after
+    // Fastify sets `Connection: close` after a refused body, because more of it may arrive. This answer
+    // waits for the whole body, so the header is removed unless the client or a stop closes the connection.
+    // It is removed only if it is set, because Node leaves out `Connection: keep-alive` after any
     // `removeHeader`.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
