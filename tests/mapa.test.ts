@@ -60,6 +60,23 @@ describe('the permission map', () => {
     expect(await findMapa(session)).toMatchObject({ version: 'before the write' })
   })
 
+  it('is answered although other maps take its place in the cache while it is read', async () => {
+    const name = 'x'.repeat(12 * 1024 * 1024)
+    const rows = (version: string, nombreModulo: string) => [{ version, nombreModulo }]
+    let answer = (_: object[]) => {}
+    const slow = new Promise<object[]>((resolve) => {
+      answer = resolve
+    })
+    const fake = (_text: unknown, _flags: unknown, id: number) =>
+      id === 0 ? slow : rows(`${id}`, name)
+    const findMapa = cacheMapas(fake as never)
+    const find = (id: number) => findMapa({ idPerfil: id, versionPermisos: `${id}` } as Sesion)
+    const waiting = find(0)
+    for (const id of [1, 2, 3]) await find(id)
+    answer(rows('0', 'M'))
+    expect((await waiting).version).toBe('0')
+  })
+
   it('follows writes by other programs, with any SQL statement', async () => {
     const names = async () => Object.keys((await read()).body.permisos)
     await write(one, [{ idModulo }])
