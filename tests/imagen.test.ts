@@ -8,7 +8,8 @@ import { PNG, startImages, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { says, serve } from './serve.js'
 
-// The SDK would read this variable and then fail, and the service does not.
+// The SDK would read these variables and then fail, and the service does not.
+process.env.CLOUDINARY_URL = 'no address'
 process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
 
 const NOT_UPLOADED = statusCodeAnswer(500, 'No se pudo subir la imagen')
