@@ -385,7 +385,7 @@ describe('the audit of a write', () => {
     expect(functions).toEqual([])
   })
 
-  it('lets only the owner execute the functions with the owner’s rights, and those functions that they call in which types are declared', async () => {
+  it('lets only the owner execute the functions with the owner’s rights, and the functions that they call and that have a declare section', async () => {
     const text = await readFile('sql/migrations/0008_auditoria.sql', 'utf8')
     const names = [...text.matchAll(/^create function (\w+)/gm)].map(([, name]) => name as string)
     const open = await sql`

@@ -8,10 +8,6 @@ import { PNG, startImages, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { says, serve } from './serve.js'
 
-// The SDK would read these variables and then fail, and the service does not.
-process.env.CLOUDINARY_URL = 'no address'
-process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
-
 const NOT_UPLOADED = statusCodeAnswer(500, 'No se pudo subir la imagen')
 const EMAIL_TAKEN = statusCodeAnswer(500, 'El correo electrónico ya está registrado')
 
@@ -28,6 +24,15 @@ async function send(service: Service, method: 'POST' | 'PUT', id: number | '', b
 const imagenBase64 = PNG
 const ANA = usuario('ana', { imagenBase64 })
 const EVA = usuario('eva', { imagenBase64: undefined })
+
+it('is uploaded by an SDK that reads no account from the environment', async () => {
+  process.env.CLOUDINARY_URL = 'no address'
+  process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
+  await testApp()
+  const { v2: cloudinary } = await import('cloudinary')
+  // With `true` the SDK reads the variables again, and would throw an error.
+  expect(() => cloudinary.config(true)).not.toThrow()
+})
 
 describe('an image', () => {
   let service: Service

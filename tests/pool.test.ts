@@ -57,23 +57,39 @@ const failure = (statement: PromiseLike<unknown>): Promise<string> =>
     ({ message }) => message,
   )
 
-// This test counts the connections of the process, so it comes before all others.
+/** Returns how many connections the process has. */
+const countConnections = () =>
+  process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length
+
+// These two tests count the connections of the process, so they come before all others.
+it('closes an idle connection at its end although the server is silent', async ({
+  expect,
+  proxy,
+  open,
+}) => {
+  const sql = open()
+  await sql`select 1`
+  const before = countConnections()
+  proxy.pause()
+  await sql.end()
+  // The two sockets of the proxy are still open.
+  await expect.poll(countConnections).toBe(before - 1)
+})
+
 it('closes the connections of statements that are answered while it ends', async ({
   expect,
   database,
   direct,
   open,
 }) => {
-  const count = () =>
-    process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length
   const sql = open(3, database.href)
   await openConnections(sql, direct, 3)
-  const before = count()
+  const before = countConnections()
   const answers = [1, 2, 3].map(() => failure(sql`select pg_sleep(0.3)`))
   await expect.poll(() => sql.usage().running, { interval: 5 }).toBe(3)
   await sql.end()
   expect(await Promise.all(answers)).toEqual(Array(3).fill('it did not fail'))
-  await expect.poll(count).toBe(before - 3)
+  await expect.poll(countConnections).toBe(before - 3)
 })
 
 // This test counts the sockets of the process, so it does not run beside others either.

@@ -89,7 +89,7 @@ describe('bytes that are not a valid HTTP request', () => {
       .toEqual([expect.objectContaining({ level: 30, msg: 'request', status, ip: '127.0.0.1' })])
   })
 
-  it('may be a CONNECT that the client resets afterwards', async () => {
+  it('do no harm if they are a CONNECT and the client resets the connection afterwards', async () => {
     const clients = Array.from({ length: 20 }, () => open(`CONNECT x:80 HTTP/1.1\r\n${HOST}\r\n`))
     await Promise.all(clients.map((client) => once(client, 'data')))
     for (const client of clients) client.resetAndDestroy()

@@ -71,9 +71,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For the caller's own record or map a session is enough, and its look-up takes less time. So it comes
-    // first if the token says that the record is the caller's own. If the user has got another profile since,
-    // or the session has ended, a second look-up includes the permission.
+    // For the caller's own record or map a session is enough, and its look-up takes less time. So it
+    // comes first if the token says that the record is the caller's own. If the user has got another
+    // profile since, or the session has ended, a second look-up includes the permission.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -40,8 +40,8 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { index, values, otherCondition } = indexFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`. With `antes`, the rows end before
-  // that row and not before `to`. So the statement has another condition for `to`.
+  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`. With `antes`, the row with that
+  // id takes the place of (to, 0). So the statement compares `fecha` with `to` separately.
   const end =
     antes === undefined
       ? fragment`${to}, 0`

@@ -73,7 +73,7 @@ export function openDriver(
     for (const socket of sockets) {
       // If the socket is being ended, resetAndDestroy would wait for ever.
       if (!socket.writableEnded) socket.resetAndDestroy()
-      // If the socket connects, resetAndDestroy waits, and destroy does not.
+      // While the socket is connecting, resetAndDestroy waits, and destroy does not.
       socket.destroy()
     }
   }

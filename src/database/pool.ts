@@ -122,8 +122,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // If the pool has not ended, either nobody has tried to open a connection, or the host has answered
-    // other statements since. Both mean that all connections are in use.
+    // The pool has ended, or all connections are in use: nobody has tried to open one, or the host has
+    // answered other statements since.
     if (isEnded || !lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined
@@ -202,7 +202,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
      * that wait for their user's share are not counted.
      */
     usage: () => ({ running: queue.running(), waiting: queue.length() }),
-    /** Closes all connections. Statements that wait or come later are never sent, and reject. */
+    /** Closes all connections. Statements in the queue and later ones are never sent, and reject. */
     async end() {
       isEnded = true
       await driver.end(1)

@@ -6,8 +6,9 @@ export interface Line {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The responses whose requests wait. The first request has already been passed on. Its response stays
-   * until Node has gone through the other connections. Then the next request is passed on.
+   * The response to the request that was passed on last, followed by those to the requests that wait.
+   * The first one is removed when Node has gone through the other connections. Then the next request is
+   * passed on.
    */
   waiting: ServerResponse[]
 }

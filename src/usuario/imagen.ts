@@ -31,6 +31,7 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
   // Otherwise the SDK would read these variables. It gets the account at each call.
   delete process.env.CLOUDINARY_URL
   delete process.env.CLOUDINARY_ACCOUNT_URL
+  delete process.env.CLOUDINARY_API_PROXY
 
   // The SDK takes http or https from its own configuration, and not from the `upload_prefix` of a
   // call. An agent of the right kind overrides it.

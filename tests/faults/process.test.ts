@@ -12,7 +12,7 @@ import { ADMIN, cloneDatabase } from '../app.js'
 import { startHangingCaptcha } from '../captcha.js'
 import { connectTo } from '../connect.js'
 import { startDatabaseProxy } from '../database-proxy.js'
-import { killAll, launch, SECRETS } from '../service.js'
+import { killAll, launch, SECRETS, start as startProcess } from '../service.js'
 import { CERTIFICATE } from '../tls.js'
 import { startService } from './service.js'
 
@@ -76,15 +76,14 @@ describe('a start', () => {
     // The certificate is signed by itself and names `localhost`.
     const NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem')
     await writeFile(NODE_EXTRA_CA_CERTS, CERTIFICATE.cert)
-    const startAt = (host: string) => {
+    const environment = (host: string) => {
       const address = new URL(proxy.url)
       address.hostname = host
       address.searchParams.set('sslmode', 'verify-full')
-      return launch({ ...SECRETS, PORT: '0', NODE_EXTRA_CA_CERTS, DATABASE_URL: address.href })
+      return { ...SECRETS, PORT: '0', NODE_EXTRA_CA_CERTS, DATABASE_URL: address.href }
     }
-    const named = startAt('localhost')
-    await expect.poll(() => named.readLog()).toContain('Server listening')
-    const { code, stderr } = await startAt('127.0.0.1').ended
+    await startProcess(environment('localhost'))
+    const { code, stderr } = await launch(environment('127.0.0.1')).ended
     expect(code).toBe(1)
     expect(stderr).toContain('does not match certificate')
   })

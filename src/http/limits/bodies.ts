@@ -107,9 +107,9 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
     // Fastify sets `Connection: close` after a refused body, because more of it may arrive. This answer
-    // waits for the whole body, so the header is removed unless the client or a stop closes the connection.
-    // It is removed only if it is set, because Node leaves out `Connection: keep-alive` after any
-    // `removeHeader`.
+    // waits for the whole body, so the header is removed, unless the client or a stop closes the
+    // connection. It is removed only if it is set: after `removeHeader('connection')`, Node leaves out
+    // `Connection: keep-alive`, even if there was no such header.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request
