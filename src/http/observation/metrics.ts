@@ -44,7 +44,6 @@ export function addMetrics(
     name: 'http_request_duration_seconds',
     help: 'Time from the head of a request until its answer is ready, by route and outcome',
     labelNames: ['method', 'route', 'status', 'outcome'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
