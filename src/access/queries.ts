@@ -2,8 +2,8 @@ import { fragment, type Sql } from '../database/sql.js'
 import type { Lookup, Sesion } from './caller.js'
 
 /**
- * postgres.js sends a message of at least this many bytes at once, and a shorter one in the next turn
- * of the event loop.
+ * postgres.js 3.4.9 sends a message of at least this many bytes at once, and a shorter one in the next
+ * turn of the event loop.
  */
 const SENT_AT_ONCE = 1024
 
@@ -35,9 +35,9 @@ const PERMITIDO = fragment`
  *
  * The left join gives each look-up a row, even without a session.
  *
- * The look-ups have waited for a turn of the event loop already (batchLookups). Spaces make their
- * message long enough that it does not wait for another turn. So the service answers 7 % more requests
- * of four clients.
+ * The look-ups have waited for a turn of the event loop already (batchLookups). Spaces make the message
+ * of a prepared statement long enough that it does not wait for another turn. So the service answers
+ * some 7 % more requests of four clients. Without `::text`, postgres.js would encode the JSON again.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
