@@ -45,7 +45,7 @@ export interface Endpoint {
    */
   turns?(seconds: number): number
   /**
-   * Whether the first two rules in README.md can refuse this request. Then it is also measured beside
+   * Whether the first three rules in README.md can refuse this request. Then it is also measured beside
    * a plain way that checks these rules.
    */
   hasRules?: boolean
@@ -97,6 +97,7 @@ export const WRITES: Endpoint[] = [
       strNombrePerfil: `${other.nombre} ${isOdd(turn) ? 'de día' : 'de noche'}`,
       bitAdministrador: false,
     }),
+    hasRules: true,
   },
   {
     name: 'PUT permisos',

@@ -6,9 +6,9 @@
 // the permission maps. Of the writes, only the replacement of a matrix acquires a lock by a
 // statement of its own. The file is JavaScript, because Node runs it without a TypeScript loader.
 //
-// By default it has no rules against privilege escalation. With RULES=true, a write of permission
-// records, or a write or a read of one user, is refused if it breaks one of the first two rules in
-// README.md. The plain way checks them by further queries, and without locks.
+// By default it has no rules against privilege escalation. With RULES=true, a write, or a read of one
+// user, is refused if it breaks one of the first three rules in README.md. The plain way checks them by
+// further queries, and without locks.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'
@@ -326,7 +326,12 @@ app.get('/api/usuario/:id', {
 app.put('/api/perfil/:id', {
   onRequest: permission('PERFIL', 'bitEditar'),
   schema: { params: IdParams, body: PerfilEditado, response: success(Perfil) },
-  handler: async ({ params, body }) => {
+  handler: async ({ params, body, caller }) => {
+    if (isLimited(caller)) {
+      const [antes] = await sql`select "bitAdministrador" from perfil where id = ${params.id}`
+      if (antes && antes.bitAdministrador !== body.bitAdministrador) throw forbidden()
+      await refuseBeyond(caller, params.id)
+    }
     const [data] = await sql`
       update perfil
       set "strNombrePerfil" = ${body.strNombrePerfil},

@@ -26,7 +26,7 @@ const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
 /** A user without permissions. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
 /**
- * A user with each permission that the endpoints need, but not with all that the first two rules in
+ * A user with each permission that the endpoints need, but not with all that the first three rules in
  * README.md demand.
  */
 const LIMITADO: Grupo = { nombre: 'limitado', perfiles: 1, bitEliminar: false }
@@ -38,7 +38,7 @@ interface Row {
   template: string
   endpoint: Endpoint
   connections: Connection[]
-  /** Whether the plain way checks the first two rules in README.md. */
+  /** Whether the plain way checks the first three rules in README.md. */
   rules: boolean
 }
 
