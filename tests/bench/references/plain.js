@@ -328,9 +328,12 @@ app.put('/api/perfil/:id', {
   schema: { params: IdParams, body: PerfilEditado, response: success(Perfil) },
   handler: async ({ params, body, caller }) => {
     if (isLimited(caller)) {
-      const [antes] = await sql`select "bitAdministrador" from perfil where id = ${params.id}`
-      if (antes && antes.bitAdministrador !== body.bitAdministrador) throw forbidden()
-      await refuseBeyond(caller, params.id)
+      const [antes] = await sql`
+        select "strNombrePerfil", "bitAdministrador" from perfil where id = ${params.id}
+      `
+      if (!antes) throw failure(404, 'Perfil no encontrado')
+      if (antes.bitAdministrador !== body.bitAdministrador) throw forbidden()
+      if (antes.strNombrePerfil !== body.strNombrePerfil) await refuseBeyond(caller, params.id)
     }
     const [data] = await sql`
       update perfil
