@@ -84,7 +84,7 @@ export async function buildApp(config: Config, logStream: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // Called for a path that cannot be decoded, before any hook. The request is routed again, so
+    // Called for a URL that the router cannot read, before any hook. The request is routed again, so
     // that the hooks run and refuseOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = UNREADABLE_PATH

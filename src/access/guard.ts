@@ -73,7 +73,8 @@ export function guardRoutes(
 
     // For the caller's own record or map a session is enough, and its look-up takes less time. So it
     // comes first if the token says that the record is the caller's own. If the user has got another
-    // profile since, or the session has ended, a second look-up includes the permission.
+    // profile since, a second look-up includes the permission. If the session has ended, the second
+    // look-up finds nothing either.
     let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { Failure, JSON_TYPE, USUAL_ANSWERS } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
-/** The URL that a request gets if its path cannot be decoded. No client can send an empty one. */
+/** Takes the place of a URL that the router cannot read. No client can send an empty one. */
 export const UNREADABLE_PATH = ''
 
 /** How many headers a request may have. Even an empty header takes memory. */
@@ -73,7 +73,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
  * Refuses requests that must not be handled, and those that Node or Fastify would answer with a body
  * of another shape. The Failure is `unreadable` for
  *
- * - a path that cannot be decoded
+ * - a URL that the router cannot read, such as `/%zz`
  * - HTTP/1.1 without `Host`
  * - more than MAX_HEADERS headers
  * - a client that has reset the connection, so that its address is unknown

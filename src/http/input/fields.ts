@@ -113,7 +113,7 @@ export const Id = (description: string, messages?: Messages) =>
     examples: [MAX_ID],
   })
 
-/** Returns the schema of an optional query parameter that is an id. The page does not prefill it. */
+/** Returns the schema of an optional query parameter that is an id. `/docs` does not prefill it. */
 export const FilterId = (description: string) =>
   Type.Optional({ ...Id(description), examples: undefined })
 

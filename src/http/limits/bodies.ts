@@ -18,7 +18,7 @@ const BODY_MEMORY = 64 * 1024 * 1024
 export const UNCOUNTED_BYTES = 16 * 1024
 
 /** Up to this many bytes, a body may have any number of JSON values. */
-const UNCHECKED_BYTES = 1024 * 1024
+const FREE_VALUES_BYTES = 1024 * 1024
 /**
  * A decoder that throws if a byte is not valid UTF-8, and keeps a byte order mark, which is not
  * JSON.
@@ -37,7 +37,7 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
  * bytes (answers/unreadable.ts). Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger than
- *   UNCHECKED_BYTES and may have more than 1,000 values
+ *   FREE_VALUES_BYTES and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -122,7 +122,7 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
 function parseBody(body: Buffer) {
   // Parsing a large body of many small values blocks the process for seconds. A few long strings of
   // the same total size are parsed quickly.
-  const isLarge = body.length > UNCHECKED_BYTES
+  const isLarge = body.length > FREE_VALUES_BYTES
   if (isLarge && MANY_VALUES.test(body.toString('latin1'))) throw new Failure('tooLarge')
   try {
     return JSON.parse(UTF_8.decode(body) || 'null')

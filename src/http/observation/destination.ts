@@ -25,7 +25,7 @@ const END_DEADLINE = 500
  * blocking pipe the process could not end while nobody reads.
  */
 export function openDestination(fd: number) {
-  const file = new sonic.SonicBoom({
+  const output = new sonic.SonicBoom({
     fd,
     minLength: BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
@@ -35,13 +35,13 @@ export function openDestination(fd: number) {
     periodicFlush: MAX_DELAY,
   })
   let isFailing = false
-  file.on('write', () => {
+  output.on('write', () => {
     isFailing = false
   })
-  file.on('error', () => {
+  output.on('error', () => {
     isFailing = true
   })
-  file.on('drop', () => {
+  output.on('drop', () => {
     destination.dropped += 1
   })
 
@@ -54,14 +54,14 @@ export function openDestination(fd: number) {
         return
       }
       // The library's types lack buffers.
-      file.write(Buffer.from(line) as unknown as string)
+      output.write(Buffer.from(line) as unknown as string)
     },
     /** Writes the lines that still wait, unless that takes longer than END_DEADLINE or fails. */
     async end() {
       const signal = AbortSignal.timeout(END_DEADLINE)
       try {
-        file.end()
-        await once(file, 'close', { signal })
+        output.end()
+        await once(output, 'close', { signal })
       } catch {
         // The deadline has passed, writing has failed, or the file has been closed before.
       }
