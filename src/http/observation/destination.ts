@@ -63,7 +63,7 @@ export function openDestination(fd: number) {
         output.end()
         await once(output, 'close', { signal })
       } catch {
-        // The deadline has passed, writing has failed, or the file has been closed before.
+        // The deadline has passed, writing has failed, or the output has been closed before.
       }
     },
   }
