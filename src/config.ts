@@ -81,11 +81,11 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, { mustBe, parse, preset }] of Object.entries(VARIABLES)) {
-    const text = env[name] || preset || ''
+    const value = env[name] || preset || ''
     try {
-      values[name] = parse(text)
+      values[name] = parse(value)
     } catch {
-      const problem = text ? 'must be' : 'is missing: it must be'
+      const problem = value ? 'must be' : 'is missing: it must be'
       problems.push(`${name} ${problem} ${mustBe}`)
     }
   }

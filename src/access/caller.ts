@@ -1,5 +1,5 @@
 /** The payload of the token (contract, section 5). */
-export interface Token {
+export interface TokenPayload {
   id: number
   idPerfil: number
   nombre: string

@@ -4,7 +4,7 @@ import { batchLookups } from '../database/batch.js'
 import type { Pool } from '../database/pool.js'
 import type { Sql } from '../database/sql.js'
 import { Failure, USUAL_ANSWERS } from '../http/answers/failures.js'
-import type { Caller, Lookup, Permission, Sesion, Token } from './caller.js'
+import type { Caller, Lookup, Permission, Sesion, TokenPayload } from './caller.js'
 import { findSesiones } from './queries.js'
 import { describeNeeds, forbidden } from './refusal.js'
 import type { VerifyToken } from './token.js'
@@ -69,7 +69,7 @@ export function guardRoutes(
     const enforced = AUTHORIZATION === 'enforced' && access !== 'session'
     const permission = access === 'session' ? undefined : access
     const params = request.params as Record<string, string>
-    const isOwn = (user: Token) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
+    const isOwn = (user: TokenPayload) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // For the caller's own record or map a session is enough, and its look-up takes less time. So it
     // comes first if the token says that the record is the caller's own. If the user has got another

@@ -3,7 +3,7 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
-import type { Token } from './caller.js'
+import type { TokenPayload } from './caller.js'
 
 /** The cookie in which the client keeps the token (contract, section 5). */
 export const TOKEN_COOKIE = 'auth_token'
@@ -15,7 +15,7 @@ const TOKEN_SECONDS = 28_800
  * missing, expired or wrongly signed, or if its `id` or `ver` does not fit a column of the type
  * integer.
  */
-export type VerifyToken = (request: FastifyRequest) => Token
+export type VerifyToken = (request: FastifyRequest) => TokenPayload
 
 /**
  * Adds `app.jwt`, which signs tokens, and returns the function that verifies them. Tokens must be
@@ -48,7 +48,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
   }
 
   /** Returns the payload of a token that is signed with one of the two secrets. */
-  function verify(token: string): Token {
+  function verify(token: string): TokenPayload {
     try {
       return app.jwt.verify(token)
     } catch (error) {
@@ -59,8 +59,8 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 
   return (request) => {
     try {
-      const token = verify(tokenOf(request) ?? '')
-      if (isInteger(token.id) && isInteger(token.ver ?? 0)) return token
+      const payload = verify(tokenOf(request) ?? '')
+      if (isInteger(payload.id) && isInteger(payload.ver ?? 0)) return payload
     } catch {
       // The token cannot be verified.
     }

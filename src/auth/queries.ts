@@ -1,4 +1,4 @@
-import type { Caller, Token } from '../access/caller.js'
+import type { Caller, TokenPayload } from '../access/caller.js'
 import { write } from '../access/write.js'
 import { fragment, type Sql } from '../database/sql.js'
 import { isStorable } from '../texts.js'
@@ -55,7 +55,7 @@ export async function beginSesion(
  * of the caller's new token.
  */
 export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
-  return write<Token>(sql`select update_password(${hash}, ${caller}) as answer`)
+  return write<TokenPayload>(sql`select update_password(${hash}, ${caller}) as answer`)
 }
 
 /** Ends all sessions of the caller. Afterwards no token that was issued before is valid. */

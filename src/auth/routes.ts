@@ -1,7 +1,7 @@
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import type { Token } from '../access/caller.js'
+import type { TokenPayload } from '../access/caller.js'
 import type { Passwords } from '../access/password.js'
 import { RefusedFailure } from '../access/refusal.js'
 import { TOKEN_COOKIE } from '../access/token.js'
@@ -174,7 +174,7 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
    * Returns a new token. The contract's token (section 5) has no `ver`, so a `ver` of 0 is left
    * out.
    */
-  function signToken({ id, idPerfil, nombre, ver }: Token) {
+  function signToken({ id, idPerfil, nombre, ver }: TokenPayload) {
     return app.jwt.sign({ id, idPerfil, nombre, ver: ver || undefined })
   }
 }

@@ -182,7 +182,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     if (hasJustAnswered) return
     lastFailure = error
     if (hosts.length === 1 || used !== driver) return
-    hosts.push(...hosts.splice(0, 1))
+    hosts.push(hosts.shift() as Host)
     replace(used)
   }
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Failure } from './answers/failures.js'
 
-/** The requests in line on a connection. */
-export interface Line {
+/** The requests in line on a connection (HTTP pipelining). */
+export interface Pipeline {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
@@ -31,7 +31,7 @@ declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {
     /** Set by limits/pipelining.ts. */
-    line?: Line
+    pipeline?: Pipeline
     /** Node's parser. Node's types and documents do not have it. */
     parser?: { onIncoming(request: { upgrade: boolean }): number }
   }

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Line } from '../request.js'
+import type { Pipeline } from '../request.js'
 
 /** How many requests of one connection may wait for their answers. */
 const MAX_UNANSWERED = 16
@@ -26,7 +26,7 @@ function ignore(request: { upgrade: boolean }) {
 export function limitPipelining(next: RequestListener): RequestListener {
   /** Passes on the oldest request that waits, if it can still be answered. */
   function passOn(connection: Socket) {
-    const { waiting } = connection.line as Line
+    const { waiting } = connection.pipeline as Pipeline
     const [response] = waiting
     if (!response) return
     setImmediate(() => {
@@ -38,17 +38,17 @@ export function limitPipelining(next: RequestListener): RequestListener {
 
   return (request, response) => {
     const connection = request.socket
-    connection.line ??= { unanswered: [], waiting: [] }
-    const { line } = connection
-    line.unanswered.push(response)
-    if (line.unanswered.length > MAX_UNANSWERED) {
+    connection.pipeline ??= { unanswered: [], waiting: [] }
+    const { pipeline } = connection
+    pipeline.unanswered.push(response)
+    if (pipeline.unanswered.length > MAX_UNANSWERED) {
       // Otherwise Node would still make a response for each request that it has already read, and pass
       // it on.
       if (connection.parser) connection.parser.onIncoming = ignore
       connection.destroy()
       return
     }
-    response.once('close', () => line.unanswered.shift())
-    if (line.waiting.push(response) === 1) passOn(connection)
+    response.once('close', () => pipeline.unanswered.shift())
+    if (pipeline.waiting.push(response) === 1) passOn(connection)
   }
 }
