@@ -81,11 +81,11 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, { mustBe, parse, preset }] of Object.entries(VARIABLES)) {
-    const value = env[name] || preset || ''
+    const raw = env[name] || preset || ''
     try {
-      values[name] = parse(value)
+      values[name] = parse(raw)
     } catch {
-      const problem = value ? 'must be' : 'is missing: it must be'
+      const problem = raw ? 'must be' : 'is missing: it must be'
       problems.push(`${name} ${problem} ${mustBe}`)
     }
   }

@@ -64,8 +64,8 @@ export function guardRoutes(
   app.addHook('onRequest', async (request) => {
     const { access, unlessOwn } = request.routeOptions.config
     if (access === 'public') return
-    const token = verifyToken(request)
-    const { id, ver = 0 } = token
+    const payload = verifyToken(request)
+    const { id, ver = 0 } = payload
     const enforced = AUTHORIZATION === 'enforced' && access !== 'session'
     const permission = access === 'session' ? undefined : access
     const params = request.params as Record<string, string>
@@ -75,7 +75,7 @@ export function guardRoutes(
     // comes first if the token says that the record is the caller's own. If the user has got another
     // profile since, a second look-up includes the permission. If the session has ended, the second
     // look-up finds nothing either.
-    let sesion = isOwn(token) ? await findSesion({ id, ver }) : undefined
+    let sesion = isOwn(payload) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')
     request.sesion = sesion
