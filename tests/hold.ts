@@ -9,7 +9,7 @@ const LOCK = 4711
  * Sends `count` statements through the pool, which wait for a lock that this function holds. Calls
  * `meanwhile`, and releases the lock when `meanwhile` resolves. Resolves when all statements have
  * been answered. `direct` is another connection to the same database. `meanwhile` must resolve
- * within 2 s, because the pool rejects a statement that has waited for a connection for 2.5 s.
+ * within 2 s, because the pool refuses a statement whose turn for a connection comes after 2.5 s.
  */
 export async function holdStatements(
   pool: Pool,

@@ -153,6 +153,20 @@ describe('the foreign keys of many records', () => {
     },
   )
 
+  it('a matrix of 10,000 records is saved by a connection with plans from a time of four modules', async () => {
+    const { sql, save, insertModulos } = await appThatCountsScans()
+    await sql`analyze modulo`
+    for (let n = 0; n < 10; n++) await save([{ idModulo: 1 }, { idModulo: 2 }])
+    await insertModulos(30_000)
+
+    const permisos = await sql`
+      select id as "idModulo" from modulo order by id desc limit 10000
+    `
+    expect(await save(permisos)).toMatchObject({ status: 200 })
+    const [row] = await sql`select count(*)::integer from permisos_perfil where "idPerfil" = 2`
+    expect(row?.count).toBe(10_000)
+  })
+
   it('are checked without a scan of all modules for each of 200 records', async () => {
     const { sql, save, insertModulos, countScans } = await appThatCountsScans()
     await insertModulos(196)

@@ -1,10 +1,11 @@
 -- Takes the number of permission records that the transaction is about to write. If it is more than
 -- 1,000, discards the plans that this connection keeps.
 --
--- PostgreSQL checks the two foreign keys of each record with plans that the connection keeps. A
--- plan that was made while `modulo` was small reads the whole table. If the table has grown since
--- then and has not been analysed yet, 10,000 checks with the old plan exceed the
--- `statement_timeout`.
+-- The connection keeps the plans of the functions' statements, and of the checks of the two foreign
+-- keys. A plan that was made while `modulo` was small reads the whole table for each record. If the
+-- table has grown since then and has not been analysed yet, the old plans for 10,000 records exceed the
+-- `statement_timeout`. So the transaction calls this function before its first statement about all
+-- records.
 create or replace function renew_plans(p_permisos bigint) returns void
 language plpgsql
 as $$

@@ -31,6 +31,7 @@ declare
 begin
   perform share_modulos();
   v_write := begin_write(array[p_id_perfil], p_actor);
+  perform renew_plans(jsonb_array_length(p_permisos));
   perform refuse_beyond(v_write.perfiles, v_write.limite);
   perform refuse_granting(p_permisos, v_write.limite);
 
@@ -59,8 +60,6 @@ begin
   ) then
     raise foreign_key_violation using constraint = 'permisos_perfil_modulo_fk';
   end if;
-
-  perform renew_plans(jsonb_array_length(p_permisos));
 
   perform set_config('llavero.matriz', 'true', true);
   with borrados as (

@@ -9,8 +9,8 @@ import { CONNECT_TIMEOUT_SECONDS, type Host, openDriver, type Query } from './co
 import { AnswerTimeout, type Sql, StatementNotSent, withTimeout } from './sql.js'
 
 /**
- * How long a statement may wait for a connection, in milliseconds. This is long enough for at least
- * one attempt to open a connection.
+ * How long a statement may wait for its turn and for a connection that must be opened, in milliseconds.
+ * This is long enough for at least one attempt to open a connection.
  */
 const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT_SECONDS + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
@@ -54,9 +54,9 @@ export type Pool = ReturnType<typeof openPool>
  * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a
  * queue of statements in front of it.
  *
- * A statement waits for a connection for at most SEND_TIMEOUT. Once it is sent, the pool waits for
- * its answer for at most ANSWER_TIMEOUT, and never sends it again. The error of a statement says what
- * the server has done:
+ * A statement whose turn comes more than SEND_TIMEOUT after its arrival is refused. Until then the pool
+ * keeps trying to open a connection for it. Once it is sent, the pool waits for its answer for at most
+ * ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has done:
  * - StatementNotSent and the Failure `busy`: the server has never received the statement.
  * - A PostgresError: the server has refused the statement, unless a pooler has sent the error (see
  *   mayHaveHappened).
