@@ -71,10 +71,10 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: TokenPayload) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // For the caller's own record or map a session is enough, and its look-up takes less time. So it
-    // comes first if the token says that the record is the caller's own. If the user has got another
-    // profile since, a second look-up includes the permission. If the session has ended, the second
-    // look-up finds nothing either.
+    // The caller's own record or map needs only a session. If the token says that it is the caller's
+    // own, the first look-up leaves out the permission, and so takes less time. If the user has another
+    // profile by now, the second look-up includes the permission. If the session has ended, neither of
+    // them finds it.
     let sesion = isOwn(payload) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

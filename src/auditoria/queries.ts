@@ -32,16 +32,17 @@ const BYTES = fragment`
  *
  * Both comparisons contain the columns of the filter together with the time. So with one filter
  * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
- * could read the rows of all records in the order of their time. `idUsuario` together with `entidad`
- * uses one index, and the other condition is checked row by row.
+ * could read the rows of all records in the order of their time. With both `idUsuario` and `entidad`,
+ * PostgreSQL uses the index of one of them, and checks the other condition row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
   const { index, values, otherCondition } = indexFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // Ids begin with 1, so (to, 0) excludes every row of the moment `to`. With `antes`, the row with that
-  // id takes the place of (to, 0). So the statement compares `fecha` with `to` separately.
+  // The rows lie before (to, 0). Ids begin with 1, so this excludes every row of the moment `to`. With
+  // `antes`, the rows lie before the row with that id instead, so the statement compares `fecha` with
+  // `to` in a condition of its own, too.
   const end =
     antes === undefined
       ? fragment`${to}, 0`

@@ -19,6 +19,7 @@ const MAX_IN_FLIGHT = 2
  * also fails if it has no answer within ANSWER_TIMEOUT.
  */
 export function batchLookups<Lookup, Found>(find: (lookups: Lookup[]) => Promise<Found[]>) {
+  /** Limits how many statements are in flight. Its tasks have no values. */
   const queue = fastq.promise(sendWaiting, MAX_IN_FLIGHT)
   /** The look-ups of the next statement. */
   let waiting: Lookup[] = []

@@ -122,8 +122,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // The pool has ended, or all connections are in use: nobody has tried to open one, or the host has
-    // answered other statements since.
+    // The pool has ended, or all connections are in use: no attempt to open one has failed since the host
+    // last answered a statement.
     if (isEnded || !lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined

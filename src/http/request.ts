@@ -6,9 +6,8 @@ export interface Pipeline {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The response to the request that was passed on last, followed by those to the requests that wait.
-   * The first one is removed when Node has gone through the other connections. Then the next request is
-   * passed on.
+   * The responses to the requests that wait until they are passed on. The first one is to the request
+   * that was passed on last. It is removed when Node has gone through the other connections.
    */
   waiting: ServerResponse[]
 }

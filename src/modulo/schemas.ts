@@ -45,8 +45,8 @@ const NombreDeModulo = field(
     messages: {
       missing: OBLIGATORIO,
       characters: OBLIGATORIO,
-      // The constraint has the same text. But only a text that is given here makes the failure `invalid`,
-      // which has the status 200 on these routes.
+      // This text is the constraint's own. But only a text that is given here makes the Failure
+      // `invalid`, which these routes answer with the status 200.
       length: 'El campo strNombreModulo no puede superar los 255 caracteres',
     },
     decode: (value: string) => value.toUpperCase(),

@@ -108,8 +108,8 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     setBodyBytes(request, 0)
     // Fastify sets `Connection: close` after a refused body, because more of it may arrive. This answer
     // waits for the whole body, so the header is removed, unless the client or a stop closes the
-    // connection. It is removed only if it is set: after `removeHeader('connection')`, Node leaves out
-    // `Connection: keep-alive`, even if there was no such header.
+    // connection. After `removeHeader('connection')`, Node would send no `Connection: keep-alive` of its
+    // own, so this is not called if the header is not set.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request
