@@ -7,6 +7,7 @@ import { MIGRATION_LOCK, migrate } from '../src/database/migrations.js'
 import { VERSION } from '../src/version.js'
 import { cloneDatabase } from './app.js'
 import { connectTo } from './connect.js'
+import { cells, readDocuments } from './markdown.js'
 
 const MIGRATIONS = (await readdir('sql/migrations')).sort()
 
@@ -48,6 +49,24 @@ it('waits for a migration by another replica, whatever the defaults of the serve
     expect(await waiting()).toHaveLength(2)
   })
   expect((await answers)?.toSorted()).toEqual([[], MIGRATIONS])
+})
+
+it('creates the triggers in the table of sql/README.md, and no others', async () => {
+  const documents = await readDocuments()
+  const lines = documents.find(({ name }) => name === 'sql/README.md')?.lines ?? []
+  const inCode = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text)
+  const begin = lines.indexOf('## The triggers')
+  const end = lines.indexOf('## The audit')
+  const listed = lines.slice(begin, end).flatMap((line) => {
+    const [triggers, tables] = cells(line)
+    return inCode(triggers).flatMap((name) => inCode(tables).map((table) => `${table}.${name}`))
+  })
+
+  const sql = await openMigrated()
+  const rows = await sql<{ name: string }[]>`
+    select tgrelid::regclass || '.' || tgname as name from pg_trigger where not tgisinternal
+  `
+  expect(listed.toSorted()).toEqual(rows.map(({ name }) => name).toSorted())
 })
 
 it('rolls everything back when a migration fails', async () => {
