@@ -151,7 +151,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       return rows
     } catch (error) {
       const isUnsent = query.state === null
-      if (isUnsent) onUnsent(used, error as Error)
+      if (isUnsent) onConnectFailure(used, error as Error)
       if (error instanceof AnswerTimeout) {
         used.reset()
         replace(used)
@@ -177,7 +177,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * Remembers why no connection could be opened. If there are several hosts, turns to the next one.
    * If the host has just answered, it only has too many connections, and nothing is done.
    */
-  function onUnsent(used: typeof driver, error: Error) {
+  function onConnectFailure(used: typeof driver, error: Error) {
     const hasJustAnswered = performance.now() - answeredAt < KNOWN_UP_FOR
     if (hasJustAnswered) return
     lastFailure = error
