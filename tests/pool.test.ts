@@ -254,6 +254,31 @@ it.concurrent('never sends a statement that it rejected while it was opening a c
   expect(await sql`select to_regclass('rechazada') as tabla`).toEqual([{ tabla: null }])
 })
 
+it.concurrent('connects to the next host when the first one has not answered in time', async ({
+  expect,
+  database,
+  proxy,
+  open,
+}) => {
+  const sql = open(1, proxy.url.href.replace(proxy.url.host, `${proxy.url.host},${database.host}`))
+  await sql`select 1`
+  proxy.silence()
+  expect(await failure(sql`select 1`)).toBe(NO_ANSWER)
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  expect(proxy.connections()).toBe(1)
+})
+
+it.concurrent('names the host and the port of a connection that could not be opened in time', async ({
+  expect,
+  proxy,
+  open,
+}) => {
+  const sql = open()
+  proxy.hold()
+  const { host, port } = proxy.host
+  expect(await failure(sql`select 1`)).toBe(`${NOT_SENT}: write CONNECT_TIMEOUT ${host}:${port}`)
+})
+
 it.concurrent('connects to the next host when the first one refuses the user', async ({
   expect,
   proxy,

@@ -45,8 +45,9 @@ export function openDriver(
   let isClosed = false
 
   function openSocket() {
-    // postgres.js passes `host` on to TLS as the name of the server, unless it is an IP address.
-    const socket = Object.assign(new Socket(), { host: host.host })
+    // postgres.js reads these properties of a socket. It passes `host` on to TLS as the name of the
+    // server, unless it is an IP address, and both are in its error messages.
+    const socket = Object.assign(new Socket(), host)
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
       // If the host closes the connection before it has sent anything, postgres.js connects again
@@ -58,7 +59,7 @@ export function openDriver(
     // before that.
     queueMicrotask(() => {
       if (isClosed) socket.destroy(new Error('the connection was reset'))
-      else socket.connect(host.port, host.host)
+      else socket.connect(host)
     })
     return socket
   }

@@ -154,7 +154,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (isUnsent) onConnectFailure(used, error as Error)
       if (error instanceof AnswerTimeout) {
         used.reset()
-        replace(used)
+        turnToNextHost(used)
       }
       if (isUnsent) return undefined
       // After a PostgresError other than READ_ONLY, either the connection can still be used, or the
@@ -181,7 +181,12 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     const hasJustAnswered = performance.now() - answeredAt < KNOWN_UP_FOR
     if (hasJustAnswered) return
     lastFailure = error
-    if (hosts.length === 1 || used !== driver) return
+    if (hosts.length > 1) turnToNextHost(used)
+  }
+
+  /** Lets a driver for the next host take the place of `used`, if no other one has done so already. */
+  function turnToNextHost(used: typeof driver) {
+    if (used !== driver) return
     hosts.push(hosts.shift() as Host)
     replace(used)
   }
