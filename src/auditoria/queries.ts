@@ -32,8 +32,8 @@ const BYTES = fragment`
  *
  * Both comparisons contain the columns of the filter together with the time. So with one filter
  * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
- * could read the rows of all records in the order of their time. With both `idUsuario` and `entidad`,
- * PostgreSQL uses the index of one of them, and checks the other condition row by row.
+ * could read the rows of all records in the order of their time. If `idUsuario` is given together with
+ * `entidad`, one of them is not in the comparisons, and PostgreSQL checks it row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
