@@ -17,13 +17,13 @@ it('finds modules by a part of their name, in upper or lower case and in any scr
   }
 })
 
-it('renames a module that 20,000 profiles have records for, and deletes it with them', async () => {
+it('renames a module that 12,000 profiles have records for, and deletes it with them', async () => {
   const { id } = (await create('de todos')).data
   await sql.begin(async (tx) => {
     // Without the triggers the inserts take less time.
     await tx`set local session_replication_role = replica`
     await tx`insert into perfil ("strNombrePerfil", "numPermisos")
-      select n, 1 from generate_series(1, 20000) n`
+      select n, 1 from generate_series(1, 12000) n`
     await tx`insert into permisos_perfil ("idPerfil", "idModulo", "bitEditar")
       select id, ${id}, true from perfil where "numPermisos" = 1`
   })

@@ -101,7 +101,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
   )
 })
 
-describe('the foreign keys of many records', () => {
+describe('the modules and the profile of many records', () => {
   /** Builds a service with one connection, and with the profile 2. */
   async function appThatCountsScans() {
     const { call, pool, sql } = await testApp({ DATABASE_POOL_MAX: '1' })
@@ -153,18 +153,18 @@ describe('the foreign keys of many records', () => {
     },
   )
 
-  it('a matrix of 10,000 records is saved by a connection with plans from a time of four modules', async () => {
+  it('are checked in time, although the plans of the connection are from a time of four modules', async () => {
     const { sql, save, insertModulos } = await appThatCountsScans()
     await sql`analyze modulo`
     for (let n = 0; n < 10; n++) await save([{ idModulo: 1 }, { idModulo: 2 }])
     await insertModulos(30_000)
 
     const permisos = await sql`
-      select id as "idModulo" from modulo order by id desc limit 10000
+      select id as "idModulo" from modulo order by id desc limit 5000
     `
     expect(await save(permisos)).toMatchObject({ status: 200 })
     const [row] = await sql`select count(*)::integer from permisos_perfil where "idPerfil" = 2`
-    expect(row?.count).toBe(10_000)
+    expect(row?.count).toBe(5000)
   })
 
   it('are checked without a scan of all modules for each of 200 records', async () => {

@@ -268,6 +268,31 @@ it.concurrent('connects to the next host when the first one has not answered in 
   expect(proxy.connections()).toBe(1)
 })
 
+it.concurrent('connects to the next host only once, although the first one has answered other statements', async ({
+  expect,
+  database,
+  proxy,
+  open,
+}) => {
+  proxy.refuse()
+  // Without the pool's settings, the server does not cancel the statement that takes too long.
+  const url = database.href.replace(database.host, `${database.host},${proxy.url.host}`)
+  const sql = open(2, url, 'false')
+  const late = failure(sql`select pg_sleep(6)`)
+  let isLate = false
+  void late.then(() => {
+    isLate = true
+  })
+  while (!isLate) {
+    // The last one of these may be in flight when all connections are reset.
+    await failure(sql`select 1`)
+    await sleep(20)
+  }
+  expect(await late).toBe(NO_ANSWER)
+  expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
+  expect(proxy.connections()).toBe(1)
+})
+
 it.concurrent('names the host and the port of a connection that could not be opened in time', async ({
   expect,
   proxy,

@@ -45,8 +45,8 @@ export function openDriver(
   let isClosed = false
 
   function openSocket() {
-    // postgres.js reads these properties of a socket. It passes `host` on to TLS as the name of the
-    // server, unless it is an IP address, and both are in its error messages.
+    // postgres.js reads `host` and `port` of a socket. It passes `host` on to TLS as the name of the
+    // server, unless it is an IP address. It names both if the connection is not open in time.
     const socket = Object.assign(new Socket(), host)
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {

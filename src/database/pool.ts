@@ -54,9 +54,10 @@ export type Pool = ReturnType<typeof openPool>
  * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a
  * queue of statements in front of it.
  *
- * A statement whose turn comes more than SEND_TIMEOUT after its arrival is refused. Until then the pool
- * keeps trying to open a connection for it. Once it is sent, the pool waits for its answer for at most
- * ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has done:
+ * When the turn of a statement comes, the pool tries to open a connection for it until SEND_TIMEOUT after
+ * its arrival. If its turn comes later, it is refused. Once it is sent, the pool waits for its answer for
+ * at most ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has
+ * done:
  * - StatementNotSent and the Failure `busy`: the server has never received the statement.
  * - A PostgresError: the server has refused the statement, unless a pooler has sent the error (see
  *   mayHaveHappened).
@@ -64,7 +65,8 @@ export type Pool = ReturnType<typeof openPool>
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
  * statement has been answered. If a statement has no answer in time, the network or the server counts
- * as silent, since SETTINGS give the server less time. Then all connections of its instance are reset.
+ * as silent, since SETTINGS give the server less time. Then all connections of its instance are reset,
+ * and the new instance has the next host.
  */
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
@@ -122,8 +124,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // The pool has ended, or all connections are in use: no attempt to open one has failed since the host
-    // last answered a statement.
+    // The pool has ended, or all connections are in use: no failed attempt to open one has been remembered
+    // since a statement was last answered.
     if (isEnded || !lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
     servingHost = undefined
@@ -184,10 +186,15 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     if (hosts.length > 1) turnToNextHost(used)
   }
 
-  /** Lets a driver for the next host take the place of `used`, if no other one has done so already. */
+  /**
+   * Lets a driver for the next host take the place of `used`. If there is only one host, it is the same
+   * one.
+   */
   function turnToNextHost(used: typeof driver) {
     if (used !== driver) return
     hosts.push(hosts.shift() as Host)
+    // The next host has not answered yet.
+    answeredAt = -Infinity
     replace(used)
   }
 
