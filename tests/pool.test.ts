@@ -363,27 +363,27 @@ it.concurrent('tries to open a connection at most ten times a second', async ({
   expect(attempts).toBeLessThanOrEqual(10 * seconds + 1)
 })
 
-it.concurrent('logs once that the database is lost and once that it serves again, with its host', async ({
-  expect,
-  direct,
-  proxy,
-  logged,
-  open,
-}) => {
-  const sql = open(3)
-  const all = () => Promise.allSettled([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
-  await openConnections(sql, direct, 3)
-  await failure(sql`select 1 / 0`)
-  expect(logged).toEqual([])
-  proxy.refuse()
-  await all()
-  await all()
-  expect(logged).toEqual([['the database is lost', proxy.host]])
-  proxy.serve()
-  await all()
-  await all()
-  expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
-})
+it.concurrent.for([
+  ['the only one', ''],
+  ['one of two', ',127.0.0.1:1'],
+] as const)(
+  'logs once that the database is lost and once that it serves again, with its host, %s',
+  async ([, further], { expect, direct, proxy, logged, open }) => {
+    const sql = open(3, proxy.url.href.replace(proxy.url.host, `${proxy.url.host}${further}`))
+    const all = () => Promise.allSettled([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
+    await openConnections(sql, direct, 3)
+    await failure(sql`select 1 / 0`)
+    expect(logged).toEqual([])
+    proxy.refuse()
+    await all()
+    await all()
+    expect(logged).toEqual([['the database is lost', proxy.host]])
+    proxy.serve()
+    await all()
+    await all()
+    expect(logged.slice(1)).toEqual([['the database serves again', proxy.host]])
+  },
+)
 
 it.concurrent('rejects a statement as busy if all connections are, although one could not be opened before', async ({
   expect,

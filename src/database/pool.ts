@@ -127,7 +127,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     // The pool has ended, or all connections are in use: no failed attempt to open one has been remembered
     // since a statement was last answered.
     if (isEnded || !lastFailure) throw new Failure('busy')
-    if (servingHost) log.error({ ...driver.host, err: lastFailure }, 'the database is lost')
+    if (servingHost) log.error({ ...servingHost, err: lastFailure }, 'the database is lost')
     servingHost = undefined
     throw new StatementNotSent(lastFailure)
   }
