@@ -1,11 +1,11 @@
--- Takes the number of permission records that the transaction is about to write. If it is more than
--- 1,000, discards the plans that this connection keeps.
+-- Takes the number of permission records that the transaction is about to add or delete. If it is more
+-- than 1,000, discards the plans that this connection keeps.
 --
 -- The connection keeps the plans of the functions' statements, and of the checks of the two foreign
--- keys. A plan that was made while `modulo` was small reads the whole table for each record. If the
+-- keys. A plan that was made while a table was small reads the whole table for each record. If the
 -- table has grown since then and has not been analysed yet, the old plans for 10,000 records exceed the
 -- `statement_timeout`. So the transaction calls this function before its first statement that goes
--- through all records.
+-- through all records, or through the profiles of all records.
 create or replace function renew_plans(p_permisos bigint) returns void
 language plpgsql
 as $$

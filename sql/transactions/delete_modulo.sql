@@ -24,6 +24,7 @@ begin
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor
   );
+  perform renew_plans(cardinality(v_write.perfiles));
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if is_modulo_de_sistema(v_nombre) then
@@ -37,9 +38,12 @@ begin
     with borrados as (
       delete from permisos_perfil where "idModulo" = p_id returning "idPerfil"
     )
-    select array_agg("idPerfil") into v_perfiles from borrados;
-    -- A write with `psql` may have moved a record to another profile before the deletion. That profile is
-    -- not locked. A permission that it gets at the same time counts as given after the deletion.
+    select array_agg("idPerfil") into v_perfiles
+    from borrados
+    where "idPerfil" <> all(v_write.perfiles);
+    -- A write with `psql` may have moved a record to another profile before the deletion. That profile was
+    -- not compared above, and is not locked. A permission that it gets at the same time counts as given
+    -- after the deletion.
     perform refuse_beyond(v_perfiles, v_write.limite);
     delete from modulo where id = p_id;
   end if;
