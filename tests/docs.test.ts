@@ -104,12 +104,10 @@ describe('/docs/json', () => {
     expect(documented().toSorted()).toEqual(routed().toSorted())
   })
 
-  it('has a 401 and the statuses for a refused body at every operation', () => {
-    for (const name of ENDPOINT_NAMES) {
-      const tooLarge = String(endpoint(name).tooLarge.status)
-      const statuses = name.startsWith('GET') ? ['401'] : ['400', '401', '415', tooLarge]
+  it('has the status for a body that is too large at every operation that reads one', () => {
+    for (const name of ENDPOINT_NAMES.filter((name) => !name.startsWith('GET'))) {
       const { responses } = operation(documentedAs(name))
-      expect(Object.keys(responses), name).toEqual(expect.arrayContaining(statuses))
+      expect(Object.keys(responses), name).toContain(String(endpoint(name).tooLarge.status))
     }
   })
 
