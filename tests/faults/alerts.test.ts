@@ -12,13 +12,14 @@ const { app, call } = await testApp({ METRICS: 'true' })
 await call('GET', '/api/perfil')
 const { body: metrics } = await app.inject('/metrics')
 
-it.skipIf(!promtool).each([
-  ['are valid', 'check', 'deploy/alerts.yml'],
-  ['fire when they should, with their severities', 'test', 'tests/alerts.yml'],
-])(`the alert rules %s${skipNote}`, async (_, command, file) => {
-  const { stdout } = await promisify(execFile)(promtool ?? '', [command, 'rules', file])
-  expect(stdout).toContain('SUCCESS')
-})
+it.skipIf(!promtool)(
+  `the alert rules fire when they should, with their severities${skipNote}`,
+  async () => {
+    const args = ['test', 'rules', 'tests/alerts.yml']
+    const { stdout } = await promisify(execFile)(promtool ?? '', args)
+    expect(stdout).toContain('SUCCESS')
+  },
+)
 
 it.skipIf(!promtool)(`promtool check metrics accepts the metrics${skipNote}`, () => {
   const options = { input: metrics, encoding: 'utf8' } as const
