@@ -48,7 +48,7 @@ const securityOf = (name: string): { bearer: string[] }[] =>
 function objectSchemas(value: any, path: string[] = []): [string, any][] {
   if (typeof value !== 'object' || value === null) return []
   const inner = Object.entries(value).flatMap(([key, child]) =>
-    key === 'example' || key === 'examples' ? [] : objectSchemas(child, [...path, key]),
+    objectSchemas(child, [...path, key]),
   )
   return value.type === 'object' ? [[path.join(' '), value], ...inner] : inner
 }
