@@ -34,19 +34,20 @@ globalThis.fetch = (path, options) => send(new URL(path, '${DOCUMENTED_ADDRESS}'
 `
 
 const INTERPRETERS = {
-  sh: (texts: string[]): [string, string[]] => [
-    'bash',
-    ['-euo', 'pipefail', '-c', texts.join(`\nprintf '${SEPARATOR}'\n`)],
-  ],
-  js: (texts: string[]): [string, string[]] => [
-    process.execPath,
-    [
-      '--input-type=module',
-      '--eval',
-      PAGE + texts.join(`\nprocess.stdout.write('${SEPARATOR}')\n`),
-    ],
-  ],
+  sh: {
+    program: 'bash',
+    args: ['-euo', 'pipefail', '-c'],
+    begin: '',
+    separate: `printf '${SEPARATOR}'`,
+  },
+  js: {
+    program: process.execPath,
+    args: ['--input-type=module', '--eval'],
+    begin: PAGE,
+    separate: `process.stdout.write('${SEPARATOR}')`,
+  },
 }
+type Language = keyof typeof INTERPRETERS
 
 /** Starts a service with the sample data of `npm run dev`. */
 async function startSample() {
@@ -56,14 +57,14 @@ async function startSample() {
   return { service, DATABASE_URL }
 }
 
-/** Runs fences one after the other in one interpreter process; returns the output of each. */
-async function run(language: keyof typeof INTERPRETERS, fences: Fence[], address: string) {
-  const texts = fences.map(({ text }) => text)
-  const [program, args] = INTERPRETERS[language](texts)
+/** Runs texts one after the other in one interpreter process; returns the output of each. */
+async function run(language: Language, texts: string[], address: string, cwd?: string) {
+  const { program, args, begin, separate } = INTERPRETERS[language]
+  const script = begin + texts.join(`\n${separate}\n`)
   const { stdout } = await promisify(execFile)(
     program,
-    args.map((argument) => argument.replaceAll(DOCUMENTED_ADDRESS, address)),
-    { env: { PATH: process.env.PATH }, timeout: 60_000 },
+    [...args, script.replaceAll(DOCUMENTED_ADDRESS, address)],
+    { cwd, env: { PATH: process.env.PATH }, timeout: 60_000 },
   )
   return stdout.split(SEPARATOR).map((output) => output.trim())
 }
@@ -89,7 +90,8 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
       return fence.role === 'run' && fence.language === language
     })
     if (runnable.length === 0) continue
-    const outputs = await run(language, runnable, service.address)
+    const texts = runnable.map(({ text }) => text)
+    const outputs = await run(language, texts, service.address)
     const expected = runnable.map((fence, index) => outputBelow(document, fence) ?? outputs[index])
     expect(outputs).toEqual(expected)
   }
@@ -197,10 +199,9 @@ it.skipIf(!hasJq)(
     const isLast = ({ method, path }: Record<string, unknown>) =>
       method === 'DELETE' && path === `/api/usuario/${carlos}`
     await expect.poll(() => service.lines().some(isLast)).toBe(true)
-    const script = textsWith('sh', /audit\.jsonl/)
-      .join(`printf '${SEPARATOR}'\n`)
-      .replace(READ_LOG, 'cat service.log')
-      .replace('== 12', `== ${carlos}`)
+    const commands = textsWith('sh', /audit\.jsonl/).map((text) =>
+      text.replace(READ_LOG, 'cat service.log').replace('== 12', `== ${carlos}`),
+    )
 
     const cwd = await mkdtemp(join(tmpdir(), 'llavero-audit-'))
     onTestFinished(() => rm(cwd, { recursive: true }))
@@ -211,18 +212,11 @@ it.skipIf(!hasJq)(
     await mkdir(join(cwd, 'audit'))
     await writeFile(join(cwd, 'audit', 'app1.jsonl'), `${lines.slice(0, half + 1).join('\n')}\n`)
     await writeFile(join(cwd, 'service.log'), lines.slice(half).join('\n'))
-    const options = { cwd, timeout: 60_000 }
-    const { stdout } = await promisify(execFile)(
-      'bash',
-      ['-euo', 'pipefail', '-c', script],
-      options,
-    )
 
+    const answers = await run('sh', commands, service.address, cwd)
     // Each line begins with the time.
     const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t/gm
-    const [, logins, refusals] = stdout
-      .split(SEPARATOR)
-      .map((answer) => answer.replace(time, '').trimEnd())
+    const [, logins, refusals] = answers.map((answer) => answer.replace(time, ''))
     expect(logins).toBe('carlos\t127.0.0.1\tpassword')
     const needs = '{"modulo":"MODULO","accion":"bitEliminar"}'
     expect(refusals).toBe(`carlos\t127.0.0.1\tDELETE\t/api/modulo/1\t1\t${needs}`)
