@@ -153,7 +153,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     expect(await failure({ PORT: port })).toMatch(/^.*address.*\nPORT and HOST .*\n$/)
   })
 
-  it.each(['65535', '0', '3e3'])('says what PORT must be instead of %s', async (port) => {
+  it.each(['abc', '65535', '0', '3e3'])('says what PORT must be instead of %s', async (port) => {
     const [said, hint] = (await failure({ PORT: port })).split('\n')
     expect(said).toBe(`PORT=${port} is no port: it must be a number from 1 to 65534.`)
     expect(hint).toMatch(/^PORT and HOST /)
