@@ -151,20 +151,6 @@ describe('the audit of a write', () => {
     expect(last).toMatchObject({ idUsuario: null, strNombreUsuario: name, ip: null })
   })
 
-  it('names a profile that is deleted by the statement that adds a record to it', async () => {
-    const idPerfil = await addPerfil('Borrado')
-    await sql`
-      with nuevo as (
-        insert into permisos_perfil ("idPerfil", "idModulo") values (${idPerfil}, 1)
-      )
-      delete from perfil where id = ${idPerfil}
-    `
-    const [row] = await sql`
-      select * from auditoria where entidad = 'permisos' and "idEntidad" = ${idPerfil}
-    `
-    expect(row).toMatchObject({ accion: 'insert', nombre: 'Borrado' })
-  })
-
   it('has the last names of a profile and a module that are deleted by one statement with their record', async () => {
     // Both have the same id, but each has its own name.
     const id = 1_000_000
