@@ -90,8 +90,8 @@ describe('the audit of a write', () => {
     const ana = usuario('ana', { idPerfil: uno })
     const { data, rows } = await write('POST', 'usuario', ana)
     expect(rows[0]?.despues).toMatchObject({ strPwd: '***', nombrePerfil: 'Uno' })
-    const path = `usuario/${data.id}`
-    const moved = await write('PUT', path, { ...ana, idPerfil: otro, strPwd: undefined })
+    const edited = { ...ana, idPerfil: otro, strPwd: undefined }
+    const moved = await write('PUT', `usuario/${data.id}`, edited)
     expect(moved.rows).toEqual([
       expect.objectContaining({
         accion: 'update',
@@ -100,10 +100,8 @@ describe('the audit of a write', () => {
         despues: { idPerfil: otro, nombrePerfil: 'Otro' },
       }),
     ])
-    const secret = await write('PUT', path, { ...ana, idPerfil: otro, strPwd: 'otra clave' })
-    expect(secret.rows).toMatchObject([{ accion: 'password', despues: { strPwd: '***' } }])
     const all = JSON.stringify(await sql`select * from auditoria`)
-    for (const text of [ana.strPwd, 'otra clave', '$2b$']) expect(all).not.toContain(text)
+    for (const text of [ana.strPwd, '$2b$']) expect(all).not.toContain(text)
   })
 
   it('has the records of a matrix that differ, once, with the names of their modules', async () => {
