@@ -403,27 +403,25 @@ describe('nobody rewrites the audit:', () => {
   })
 
   it('delete_auditoria removes the rows from before a moment, and adds one', async () => {
-    const other = await testApp()
-    const [{ now }] = await other.sql<[Row]>`select now()`
-    await other.call('POST', '/api/modulo', { strNombreModulo: 'DESPUÉS' })
-    const removed = await other.sql`select fecha from auditoria where fecha < ${now}`
-    const [{ n }] = await other.sql<[Row]>`select delete_auditoria(${now}) as n`
+    const [{ now }] = await sql<[Row]>`select now()`
+    await addModulo('UNO NUEVO')
+    const removed = await sql`select fecha from auditoria where fecha < ${now}`
+    const [{ n }] = await sql<[Row]>`select delete_auditoria(${now}) as n`
     expect(Number(n)).toBe(removed.length)
-    const rows = await other.sql`select * from auditoria order by id`
+    const rows = await sql`select * from auditoria order by id`
     expect(rows).toMatchObject([
-      { accion: 'insert', nombre: 'DESPUÉS' },
+      { accion: 'insert', nombre: 'UNO NUEVO' },
       { accion: 'delete', entidad: 'auditoria', despues: { rows: removed.length } },
     ])
   })
 
   it('a deletion names the profile and the module, although delete_auditoria has removed the rows of their names', async () => {
-    const { call, sql } = await testApp()
-    const { body: modulo } = await call('POST', '/api/modulo', { strNombreModulo: 'ANTIGUO' })
+    const idModulo = await addModulo('ANTIGUO')
     const perfil = { strNombrePerfil: 'Antigua', bitAdministrador: true }
-    const { body } = await call('POST', '/api/perfil', perfil)
+    const { data } = await write('POST', 'perfil', perfil)
     await sql`select delete_auditoria(clock_timestamp())`
-    await call('DELETE', `/api/modulo/${modulo.data.id}`)
-    await call('DELETE', `/api/perfil/${body.data.id}`)
+    await write('DELETE', `modulo/${idModulo}`)
+    await write('DELETE', `perfil/${data.id}`)
     const rows = await sql`
       select entidad, nombre, antes #>> '{permisos,0,nombreModulo}' as modulo
       from auditoria
@@ -563,14 +561,12 @@ describe('GET /api/auditoria', () => {
 
   it('ends a page early if its rows are large', async () => {
     const large = sql.json({ permisos: 'x'.repeat(3 * 1024 * 1024) })
-    for (const idEntidad of [1, 2, 3]) {
-      await sql`
-        insert into auditoria ("strNombreUsuario", accion, entidad, "idEntidad", despues)
-        values ('x', 'update', 'auditoria', ${idEntidad}, ${large})
-      `
-    }
-    const pages = await pagesOf('entidad=auditoria')
-    expect(pages.map((page) => page.map(({ idEntidad }) => idEntidad))).toEqual([[3, 2], [1]])
+    await sql`
+      insert into auditoria ("strNombreUsuario", accion, entidad, "idEntidad", despues)
+      select 'x', 'update', 'auditoria', 7, ${large} from generate_series(1, 3)
+    `
+    const pages = await pagesOf('entidad=auditoria&id=7')
+    expect(pages.map(({ length }) => length)).toEqual([2, 1])
   })
 
   it('filters by who did it, by the record, and by time', async () => {
