@@ -585,10 +585,8 @@ describe('GET /api/auditoria', () => {
       [`${own}&antes=${last.id}&hasta=${between}`, ['insert']],
       [`${own}&idUsuario=999`, []],
       ['desde=2100-01-01', []],
-      ['antes=-1', []],
       ['antes=-1e400', []],
       ['antes=1e400', []],
-      ['idUsuario=-5', []],
       ['entidad=perfil&id=99999999999', []],
     ] as const) {
       const { data } = await ask(query)
