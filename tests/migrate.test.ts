@@ -7,7 +7,8 @@ import { MIGRATION_LOCK, migrate } from '../src/database/migrations.js'
 import { VERSION } from '../src/version.js'
 import { cloneDatabase } from './app.js'
 import { connectTo } from './connect.js'
-import { cells, readDocuments } from './markdown.js'
+import { countWaiting } from './hold.js'
+import { cells } from './markdown.js'
 
 const MIGRATIONS = (await readdir('sql/migrations')).sort()
 
@@ -26,38 +27,28 @@ it('applies every migration once, in order, and returns their names', async () =
 
 it('waits for a migration by another replica, whatever the defaults of the server are', async () => {
   const url = await cloneDatabase('template0')
-  const [holder, watcher, one, other] = [url, url, url, url].map((each) => connectTo(each)) as [
-    Sql,
-    Sql,
-    Sql,
-    Sql,
-  ]
-  for (const sql of [one, other]) {
-    await sql`set statement_timeout = 100`
-    await sql`set default_transaction_isolation = 'repeatable read'`
+  const defaults = {
+    statement_timeout: '100',
+    default_transaction_isolation: 'repeatable read',
   }
+  const [holder, watcher] = [connectTo(url), connectTo(url)]
+  const [one, other] = [connectTo(url, defaults), connectTo(url, defaults)]
   let answers: Promise<unknown[]> | undefined
   await holder.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
     answers = Promise.all([migrate(one), migrate(other)])
-    const waiting = () => watcher`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event = 'advisory'
-    `
-    await expect.poll(waiting).toHaveLength(2)
+    await expect.poll(() => countWaiting(watcher)).toBe(2)
+    // Meanwhile the statement_timeout would cancel both.
     await sleep(250)
-    expect(await waiting()).toHaveLength(2)
   })
   expect((await answers)?.toSorted()).toEqual([[], MIGRATIONS])
 })
 
 it('creates the triggers in the table of sql/README.md, and no others', async () => {
-  const documents = await readDocuments()
-  const lines = documents.find(({ name }) => name === 'sql/README.md')?.lines ?? []
+  const text = await readFile('sql/README.md', 'utf8')
+  const [, section = ''] = text.split(/^## The (?:triggers|audit)$/m)
   const inCode = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text)
-  const begin = lines.indexOf('## The triggers')
-  const end = lines.indexOf('## The audit')
-  const listed = lines.slice(begin, end).flatMap((line) => {
+  const listed = section.split('\n').flatMap((line) => {
     const [triggers, tables] = cells(line)
     return inCode(triggers).flatMap((name) => inCode(tables).map((table) => `${table}.${name}`))
   })
