@@ -52,11 +52,6 @@ export const MODULO_ENDPOINTS = {
         ok({ data: MODULOS.slice(0, 1), totalPages: 2 }),
       ),
       rule(
-        'returns an empty list beyond the last page',
-        under('/api/modulo?page=', ['3', '99999999999999999999']),
-        ok({ data: [], totalPages: 2 }),
-      ),
-      rule(
         'returns the modules whose names contain the text, in upper or lower case',
         under('/api/modulo?search=', ['almac%C3%A9n', '%C3%89N', '%5C', '%20%5C%20']),
         ok({ data: MODULOS.slice(5), totalPages: 1 }),

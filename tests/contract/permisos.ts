@@ -51,7 +51,6 @@ const PERMISO_RULES: Rule[] = [
   rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
   mustBeId('idModulo'),
   mustBeBoolean('bitAgregar', BAD_FLAGS),
-  mustBeBoolean('bitDetalle', ['x']),
   rule(
     'answers 400 when no profile has the id idPerfil',
     withField('idPerfil', UNKNOWN_IDS),
