@@ -63,13 +63,7 @@ describe('POST /api/permisos/guardar-matriz', () => {
 
   beforeEach(() => insert([2, 1], [2, 2]))
 
-  it('replaces the records of the profile', async () => {
-    const permisos = [5, 2, 9].map((idModulo, bit) => ({ idModulo, ...flagsOf(1 << bit) }))
-    expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
-    expect(await matrix()).toEqual(permisos)
-  })
-
-  it('stores flags that are falsy or omitted as false', async () => {
+  it('replaces the records of the profile, and stores flags that are falsy or omitted as false', async () => {
     const falsy = { bitAgregar: null, bitEditar: 0, bitConsulta: '', bitEliminar: false }
     const permisos = [{ idModulo: '4', bitDetalle: true, ...falsy }]
     expect(await save({ idPerfil: 2, permisos })).toEqual(MATRIX_REPLACED)
