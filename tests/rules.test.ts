@@ -93,7 +93,6 @@ it('refuse_granting names the first permission of a matrix that the caller lacks
 
 describe('begin_write', () => {
   it.each([
-    ['returns the limit of a caller with the permission', actorOf(JEFE), JEFE],
     [
       'refuses a permission for another module',
       actorOf(JEFE, { modulo: 'NINGUNO' }),
