@@ -155,30 +155,21 @@ it('lines are written again once the output takes them, first those that have wa
   expect(await launched.ended).toMatchObject({ code: 0, stderr: '1 waits\nis written\n' })
 })
 
-describe('a slow reader gets all lines', () => {
-  const LINES = 5000
-  /** With it, all lines together are larger than what the system keeps of unread output. */
-  const PADDING = 'x'.repeat(200)
-
-  it.each([
-    ['when the process stops', 'await destination.end()', 0],
-    ['when the process crashes', "throw new Error('nobody')", 1],
-  ])('%s', async (_, end, code) => {
-    const program = `
-      import { openDestination } from './dist/http/observation/destination.js'
-      const destination = openDestination(process.stdout.fd)
-      process.on('uncaughtException', async () => {
-        await destination.end()
-        process.exit(1)
-      })
-      for (let n = 0; n < ${LINES}; n++) destination.write('{"n":' + n + ',"x":"${PADDING}"}\\n')
-      ${end}`
-    const launched = launch({}, ['--input-type=module', '--eval', program])
-    launched.child.stdout.pause()
-    await sleep(200)
-    launched.child.stdout.resume()
-    expect(await launched.ended).toMatchObject({ code })
-    const numbers = launched.lines().map(({ n }) => n)
-    expect(numbers).toEqual(Array.from({ length: LINES }, (_, n) => n))
-  })
+it('a slow reader gets all lines before the process exits', async () => {
+  const lines = 5000
+  // With it, all lines together are larger than what the system keeps of unread output.
+  const padding = 'x'.repeat(200)
+  const program = `
+    import { openDestination } from './dist/http/observation/destination.js'
+    const destination = openDestination(process.stdout.fd)
+    for (let n = 0; n < ${lines}; n++) destination.write('{"n":' + n + ',"x":"${padding}"}\\n')
+    await destination.end()
+    process.exit()`
+  const launched = launch({}, ['--input-type=module', '--eval', program])
+  launched.child.stdout.pause()
+  await sleep(200)
+  launched.child.stdout.resume()
+  expect(await launched.ended).toMatchObject({ code: 0 })
+  const numbers = launched.lines().map(({ n }) => n)
+  expect(numbers).toEqual(Array.from({ length: lines }, (_, n) => n))
 })
