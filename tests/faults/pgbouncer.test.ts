@@ -56,8 +56,6 @@ describe.skipIf(isMissing)(`behind a PgBouncer with transaction pooling${skipNot
     const replicas = await Promise.all(Array.from({ length: 3 }, () => startService(env)))
     const ready = await Promise.all(replicas.map(({ call }) => call('GET', '/health/ready')))
     expect(ready).toEqual(Array(3).fill(READY))
-    const tokens = await Promise.all(replicas.map(({ login }) => login()))
-    expect(tokens).toEqual(Array(3).fill(expect.stringMatching(/^ey/)))
     expect(await sql`select "strNombreUsuario" as nombre from usuario`).toEqual([
       { nombre: ADMIN.strNombreUsuario },
     ])
