@@ -14,6 +14,8 @@ import { SECRETS } from './service.js'
 
 const NO_ANSWER = 'no answer in time'
 const NOT_SENT = 'the statement was not sent to the database'
+/** A host that refuses every connection. */
+const NOBODY = '127.0.0.1:1'
 
 /** Each test has a database, a proxy and pools of its own, so the tests run concurrently. */
 const it = test
@@ -35,15 +37,16 @@ const it = test
   })
   /** The messages that the pools have logged, with the host of each. */
   .extend('logged', (): [message: string, host: object][] => [])
-  /** A function that opens pools. They connect to the proxy, unless `DATABASE_URL` is given. */
+  /** A function that opens pools. They connect to the proxy, unless other hosts are given. */
   .extend('open', ({ proxy, logged }, { onCleanup }) => {
     const pools: Pool[] = []
     onCleanup(async () => {
       await Promise.all(pools.map((pool) => pool.end()))
     })
     const write = ({ host, port }: any, message: string) => logged.push([message, { host, port }])
-    return (max = 1, DATABASE_URL = proxy.url.href, DATABASE_PREPARE = 'true') => {
-      const env = { ...SECRETS, DATABASE_URL, DATABASE_POOL_MAX: `${max}`, DATABASE_PREPARE }
+    return (max = 1, hosts = [proxy.url.host], further = {}) => {
+      const DATABASE_URL = proxy.url.href.replace(proxy.url.host, hosts.join())
+      const env = { ...SECRETS, DATABASE_URL, DATABASE_POOL_MAX: `${max}`, ...further }
       const pool = openPool(loadConfig(env), { info: write, error: write } as any)
       pools.push(pool)
       return pool
@@ -82,7 +85,7 @@ it('closes the connections of statements that are answered while it ends', async
   direct,
   open,
 }) => {
-  const sql = open(3, database.href)
+  const sql = open(3, [database.host])
   await openConnections(sql, direct, 3)
   const before = countConnections()
   const answers = [1, 2, 3].map(() => failure(sql`select pg_sleep(0.3)`))
@@ -95,11 +98,11 @@ it('closes the connections of statements that are answered while it ends', async
 // This test counts the sockets of the process, so it does not run beside others either.
 it('keeps no memory of failed attempts to open a connection', async ({ expect, open }) => {
   const size = 20
-  const sql = open(size, 'postgres://x:x@127.0.0.1:1/x')
+  const sql = open(size, [NOBODY])
   const count = () => queryObjects(net.Socket, { format: 'count' })
   const before = count()
   const attempts = Array.from({ length: size }, () => failure(sql`select 1`))
-  const reason = `${NOT_SENT}: connect ECONNREFUSED 127.0.0.1:1`
+  const reason = `${NOT_SENT}: connect ECONNREFUSED ${NOBODY}`
   expect(await Promise.all(attempts)).toEqual(Array(size).fill(reason))
   expect(count() - before).toBeLessThanOrEqual(2 * size)
 })
@@ -141,8 +144,9 @@ it.concurrent('stays with the connections that it has if the host refuses furthe
 }) => {
   const role = `${database.pathname.slice(1)}_2`
   await direct.unsafe(`create role ${role} login password 'x' connection limit 2`)
-  const url = Object.assign(new URL(database), { username: role, password: 'x' })
-  const sql = open(4, url.href.replace(url.host, `${url.host},127.0.0.1:1`))
+  const { host, pathname } = database
+  const DATABASE_URL = `postgres://${role}:x@${host},${NOBODY}${pathname}`
+  const sql = open(4, [], { DATABASE_URL })
   const pids = new Set<unknown>()
   const readFor = async (ms: number) => {
     const end = performance.now() + ms
@@ -260,7 +264,7 @@ it.concurrent('connects to the next host when the first one has not answered in 
   proxy,
   open,
 }) => {
-  const sql = open(1, proxy.url.href.replace(proxy.url.host, `${proxy.url.host},${database.host}`))
+  const sql = open(1, [proxy.url.host, database.host])
   await sql`select 1`
   proxy.silence()
   expect(await failure(sql`select 1`)).toBe(NO_ANSWER)
@@ -276,8 +280,8 @@ it.concurrent('connects to the next host only once, although the first one has a
 }) => {
   proxy.refuse()
   // Without the pool's settings, the server does not cancel the statement that takes too long.
-  const url = database.href.replace(database.host, `${database.host},${proxy.url.host}`)
-  const sql = open(2, url, 'false')
+  const hosts = [database.host, proxy.url.host]
+  const sql = open(2, hosts, { DATABASE_PREPARE: 'false' })
   const late = failure(sql`select pg_sleep(6)`)
   let isLate = false
   void late.then(() => {
@@ -318,8 +322,7 @@ it.concurrent('connects to the next host when the first one refuses the user', a
   })
   await once(refusing.listen(0, '127.0.0.1'), 'listening')
   const { port } = refusing.address() as AddressInfo
-  const hosts = `127.0.0.1:${port},${proxy.url.host}`
-  const sql = open(1, proxy.url.href.replace(proxy.url.host, hosts))
+  const sql = open(1, [`127.0.0.1:${port}`, proxy.url.host])
   expect(await sql`select 1 as n`).toEqual([{ n: 1 }])
   refusing.close()
 })
@@ -341,7 +344,7 @@ it.concurrent('connects to a database whose name is percent-encoded in the URL',
 }) => {
   const name = `${database.pathname.slice(1)} ñ`
   await direct.unsafe(`create database "${name}"`)
-  const sql = open(1, `${proxy.url.href}%20%C3%B1`)
+  const sql = open(1, [], { DATABASE_URL: `${proxy.url.href}%20%C3%B1` })
   expect(await sql`select current_database() as name`).toEqual([{ name }])
   await sql.end()
   await direct.unsafe(`drop database "${name}" with (force)`)
@@ -364,12 +367,12 @@ it.concurrent('tries to open a connection at most ten times a second', async ({
 })
 
 it.concurrent.for([
-  ['the only one', ''],
-  ['one of two', ',127.0.0.1:1'],
+  ['the only one', []],
+  ['one of two', [NOBODY]],
 ] as const)(
   'logs once that the database is lost and once that it serves again, with its host, %s',
   async ([, further], { expect, direct, proxy, logged, open }) => {
-    const sql = open(3, proxy.url.href.replace(proxy.url.host, `${proxy.url.host}${further}`))
+    const sql = open(3, [proxy.url.host, ...further])
     const all = () => Promise.allSettled([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
     await openConnections(sql, direct, 3)
     await failure(sql`select 1 / 0`)
@@ -414,8 +417,7 @@ it.concurrent('goes on to the next host once, also if two statements could not b
 }) => {
   const other = await startDatabaseProxy(database)
   onTestFinished(other.stop)
-  const hosts = `${proxy.url.host},${other.url.host}`
-  const sql = open(2, proxy.url.href.replace(proxy.url.host, hosts))
+  const sql = open(2, [proxy.url.host, other.url.host])
   proxy.refuse()
   await Promise.all([sql`select 1`, sql`select 2`])
   proxy.serve()
@@ -435,9 +437,7 @@ it.concurrent('logs that another host serves, although the pool was never withou
   open,
 }) => {
   const other = { host: database.hostname, port: Number(database.port) }
-  const url = new URL(proxy.url)
-  const hosts = `${proxy.url.host},${database.host}`
-  const sql = open(2, url.href.replace(url.host, hosts))
+  const sql = open(2, [proxy.url.host, database.host])
   await sql`select 1`
   proxy.silence()
   const unanswered = failure(sql`select 1`)
@@ -481,7 +481,7 @@ it.concurrent('sends no prepared statement with DATABASE_PREPARE=false', async (
   database,
   open,
 }) => {
-  const sql = open(1, database.href, 'false')
+  const sql = open(1, [database.host], { DATABASE_PREPARE: 'false' })
   await sql`select ${1}::integer`
   expect(await sql`select name from pg_prepared_statements`).toEqual([])
 })
