@@ -319,9 +319,7 @@ it.concurrent('connects to the next host when the first one refuses the user', a
 
 it.concurrent('sends no statement after its end', async ({ expect, open }) => {
   const sql = open()
-  const early = expect(sql`select 1`).rejects.toMatchObject({ code: 'busy' })
   await sql.end()
-  await early
   await expect(sql`select 1`).rejects.toMatchObject({ code: 'busy' })
 })
 
