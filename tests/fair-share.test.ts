@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { BUSY } from './answers.js'
 import { PNG, testApp } from './app.js'
 import { usuario } from './endpoints.js'
@@ -15,15 +15,8 @@ const MAX_WAITING = 64
 const service = await testApp({ DATABASE_POOL_MAX: String(POOL_MAX) })
 const { app, call, sql } = service
 
-/** A user who sends too many requests, and another one. Each test has new ones. */
-let one: { id: number; token: string }
-let other: typeof one
-beforeEach(async () => {
-  const [first, second] = await addSessions(service, 2)
-  if (!first || !second) throw new Error('no sessions')
-  one = first
-  other = second
-})
+/** The sessions of a user who sends too many requests, and of another one. */
+const [one = '', other = ''] = (await addSessions(service, 2)).map(({ token }) => token)
 
 const list = (token: string) => call('GET', '/api/modulo/list', undefined, { token })
 
@@ -39,21 +32,20 @@ const whileLocked = (requests: (() => ReturnType<typeof read>)[], meanwhile: () 
   })
 
 it('lets 64 statements of one session wait, refuses the next, and answers other sessions and own maps', async () => {
-  const requests = Array(SHARE + MAX_WAITING).fill(() => read(one.token))
+  const requests = Array(SHARE + MAX_WAITING).fill(() => read(one))
   const answers = await whileLocked(requests, async () => {
-    const refused = await list(one.token)
+    const refused = await list(one)
     expect(refused).toMatchObject({ ...BUSY, headers: { 'retry-after': '5' } })
-    expect(await list(other.token)).toMatchObject({ status: 200 })
-    const { token } = one
-    const map = await call('GET', '/api/permisos/mis-permisos/1', undefined, { token })
+    expect(await list(other)).toMatchObject({ status: 200 })
+    const map = await call('GET', '/api/permisos/mis-permisos/1', undefined, { token: one })
     expect(map).toMatchObject({ status: 200 })
   })
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
 })
 
 it('counts the requests of all tokens of one user together', async () => {
-  const again = app.jwt.sign({ id: one.id, idPerfil: 1, nombre: 'otra', extra: 1 } as never)
-  const requests = [one.token, one.token, again, again].map((token) => () => read(token))
+  const again = app.jwt.sign({ ...app.jwt.decode<object>(one), extra: 1 } as never)
+  const requests = [one, one, again, again].map((token) => () => read(token))
   await whileLocked(requests, async () => {
     expect(service.pool.usage()).toEqual({ running: SHARE, waiting: 0 })
   })
@@ -64,7 +56,7 @@ it('lets the look-ups of sessions have two connections at most', async () => {
   await sql.begin(async (tx) => {
     await tx`lock table usuario`
     while (lists.length < POOL_MAX) {
-      lists.push(list(one.token))
+      lists.push(list(one))
       await sleep(20)
     }
     expect(service.pool.usage()).toEqual({ running: 2, waiting: 0 })
@@ -79,13 +71,11 @@ it('answers the other requests of a user whose uploads wait for a silent image h
     DATABASE_POOL_MAX: '2',
     CLOUDINARY_URL: `cloudinary://1:x@nube?upload_prefix=${url}`,
   })
-  const [uploader] = await addSessions(silent, 1)
-  const token = uploader?.token ?? ''
   const uploads = ['a', 'b', 'c'].map((nombre) =>
-    silent.call('POST', '/api/usuario', usuario(nombre, { imagenBase64: PNG }), { token }),
+    silent.call('POST', '/api/usuario', usuario(nombre, { imagenBase64: PNG })),
   )
   await expect.poll(() => received.length).toBe(3)
-  const answer = await silent.call('GET', '/api/modulo/list', undefined, { token })
+  const answer = await silent.call('GET', '/api/modulo/list')
   expect(answer).toMatchObject({ status: 200 })
   for (const connection of received) connection.destroy()
   for (const { status } of await Promise.all(uploads)) expect(status).toBe(500)
