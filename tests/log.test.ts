@@ -8,7 +8,6 @@ import { ADMIN, startImages, testApp } from './app.js'
 import { usuario } from './endpoints.js'
 import { countWaiting } from './hold.js'
 import { SECRETS } from './service.js'
-import { addSessions } from './users.js'
 
 const PASSWORD = 'clave-buena-de-ana'
 const BAD_PASSWORD = 'clave-mala'
@@ -136,20 +135,18 @@ describe('the log', () => {
   })
 
   it('has no line of level info with LOG_LEVEL=audit', async () => {
-    const second = await testApp({ DATABASE_URL, LOG_LEVEL: 'audit' })
-    const perfil = await second.call('POST', '/api/perfil', { strNombrePerfil: 'Nada' })
-    const [user] = await addSessions(service, 1)
-    const { id, token } = user as NonNullable<typeof user>
-    await service.sql`update usuario set "idPerfil" = ${perfil.body.data.id} where id = ${id}`
-    await second.call('GET', '/api/perfil', undefined, { token })
-    expect(second.readLines()).toMatchObject([{ level: 35, msg: 'refused', status: 403 }])
+    const { call, readLines } = await testApp({ DATABASE_URL, LOG_LEVEL: 'audit' })
+    await call('GET', '/api/perfil')
+    const wrong = { ...ADMIN, strPwd: BAD_PASSWORD, captchaToken: CAPTCHA_TOKEN }
+    await call('POST', '/api/auth/login', wrong)
+    expect(readLines()).toMatchObject([{ level: 35, msg: 'refused', status: 401 }])
   })
 
   it('has the first 256 characters of a path', async () => {
-    const { app, readLines } = await testApp({ DATABASE_URL })
     const path = `/${'x'.repeat(15_800)}`
-    await app.inject(path)
-    expect(readLines().at(-1)).toMatchObject({ path: path.slice(0, 256), status: 404 })
+    const { headers } = await service.call('GET', path)
+    const [line] = lines().filter(({ reqId }) => reqId === headers['x-request-id'])
+    expect(line).toMatchObject({ path: path.slice(0, 256), status: 404 })
   })
 
   it('has lines for health checks and metrics only when they fail', async () => {
