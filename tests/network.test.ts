@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, it, type TestContext } from 'vitest'
-import { loadConfig } from '../src/config.js'
+import { type Config, loadConfig } from '../src/config.js'
 import { openPrimary } from '../src/database/connection.js'
 import { openPool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
@@ -18,6 +18,9 @@ const SIZE = 3
 
 type OnTestFinished = TestContext['onTestFinished']
 
+/** Opens a pool that logs nothing. */
+const openSilently = (config: Config) => openPool(config, { info: () => {}, error: () => {} })
+
 /**
  * Opens a pool behind a proxy, and all connections of the pool. Each test has a database of its
  * own, so the tests run concurrently.
@@ -27,15 +30,14 @@ async function openPoolBehindProxy(tls: boolean, onTestFinished: OnTestFinished)
   const direct = connectTo(database.href)
   const proxy = await startDatabaseProxy(database, { tls })
   const env = { ...SECRETS, DATABASE_URL: proxy.url.href, DATABASE_POOL_MAX: String(SIZE) }
-  const pool = openPool(loadConfig(env), { info: () => {}, error: () => {} })
+  const pool = openSilently(loadConfig(env))
   onTestFinished(async () => {
     proxy.serve()
     await pool.end()
     await proxy.stop()
   })
-  const ask = (seconds: number) => pool`select ${seconds}::float as n, pg_sleep(${seconds})`
   const occupy = (seconds: number) =>
-    Promise.allSettled(Array.from({ length: SIZE }, () => ask(seconds)))
+    Promise.allSettled(Array.from({ length: SIZE }, () => pool`select pg_sleep(${seconds})`))
   await openConnections(pool, direct, SIZE)
 
   return { proxy, pool, occupy }
@@ -52,12 +54,12 @@ describe.concurrent.each([
   it.for(FAULTS)(
     'serves again after the fault %s on idle connections',
     async (fault, { expect, onTestFinished }) => {
-      const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
+      const { proxy, pool, occupy } = await openPoolBehindProxy(tls, onTestFinished)
       proxy[fault]()
       proxy.serve()
       // The first statements may be sent before the pool notices the fault, and may fail.
       const begin = performance.now()
-      await Promise.allSettled(Array.from({ length: SIZE }, () => pool`select 1`))
+      await occupy(0)
       expect(performance.now() - begin).toBeLessThan(IN_TIME)
 
       expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
@@ -117,13 +119,11 @@ describe.concurrent.each([
     expect,
     onTestFinished,
   }) => {
-    const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
+    const { proxy, pool, occupy } = await openPoolBehindProxy(tls, onTestFinished)
     proxy.hangUp()
     await handleEvents()
     const begin = performance.now()
-    const answers = Array.from({ length: SIZE }, () => pool`select 1`.then(() => 'answered'))
-    const outcomes = await Promise.allSettled(answers)
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([])
+    for (const { status } of await occupy(0)) expect(status).toBe('rejected')
     expect(performance.now() - begin).toBeLessThan(IN_TIME)
 
     proxy.serve()
@@ -160,7 +160,7 @@ it.concurrent('goes on to the next host, for the migrations and the pool, if the
   const url = broken.url.href.replace(broken.url.host, `${broken.url.host},${good.url.host}`)
   const config = loadConfig({ ...SECRETS, DATABASE_URL: url })
   const sql = await openPrimary(config)
-  const pool = openPool(config, { info: () => {}, error: () => {} })
+  const pool = openSilently(config)
   onTestFinished(async () => {
     await sql.end()
     await pool.end()
@@ -184,10 +184,7 @@ it('rejects a self-signed certificate with sslmode=verify-full', async ({
   const proxy = await startDatabaseProxy(database, { tls: true })
   onTestFinished(proxy.stop)
   const url = proxy.url.href.replace('sslmode=require', 'sslmode=verify-full')
-  const pool = openPool(loadConfig({ ...SECRETS, DATABASE_URL: url }), {
-    info: () => {},
-    error: () => {},
-  })
+  const pool = openSilently(loadConfig({ ...SECRETS, DATABASE_URL: url }))
   onTestFinished(() => pool.end())
   await expect(pool`select 1`).rejects.toThrow('self-signed certificate')
 })
