@@ -95,16 +95,9 @@ describe.each(BODY_ENDPOINTS)('%s', (name) => {
     }
   })
 
-  it.each([false, true])(
-    'answers that the body is above its limit, chunked: %s',
-    async (chunked) => {
-      // Bodies with images often exceed the limit by more than the socket buffers hold.
-      const sizes = path.startsWith('/api/usuario') ? [MIB + 1, 4 * MIB - 1000] : [MIB + 1]
-      for (const size of sizes) {
-        expect(await send(method, path, large(size), { chunked })).toEqual(tooLarge)
-      }
-    },
-  )
+  it('answers that the body is above its limit, which its head does not say', async () => {
+    expect(await send(method, path, large(MIB + 1), { chunked: true })).toEqual(tooLarge)
+  })
 })
 
 describe('a large body', () => {
@@ -147,7 +140,6 @@ it('an id in a path is validated before the body is read, and after the session'
   const path = '/api/perfil/x'
   const wrongPath = statusCodeAnswer(400, 'ID de perfil inválido')
   expect(await send('PUT', path, '{')).toEqual(wrongPath)
-  expect(await send('PUT', path, large(8 * MIB), { chunked: true })).toEqual(wrongPath)
   const nobody = await service.call('PUT', path, {}, { token: null })
   expect(withoutHeaders(nobody)).toEqual(UNAUTHENTICATED)
 })
