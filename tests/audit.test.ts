@@ -682,6 +682,17 @@ describe('the rows by which a user got a permission', () => {
     expect(await origenOf(juan, 'otro nombre')).toEqual([granted])
     expect(await origenOf(juan, 'NUNCA')).toEqual([])
   })
+
+  it('is found by a name that the module has lost, although delete_auditoria has removed the row that gave it', async () => {
+    const idModulo = await addModulo('ANTES')
+    const [sin, con] = [await addPerfil(), await addPerfil()]
+    const juan = await addUsuario(sin)
+    await grant(con, idModulo, { bitEliminar: true })
+    await sql`select delete_auditoria(now())`
+    const moved = await move(juan, con)
+    await rename(idModulo, 'DESPUÉS')
+    expect(await origenOf(juan, 'ANTES')).toEqual([moved])
+  })
 })
 
 it.each([
