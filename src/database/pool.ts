@@ -124,9 +124,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // The pool has ended, or all connections are in use: no failed attempt to open one has been remembered
-    // since a statement was last answered.
-    if (isEnded || !lastFailure) throw new Failure('busy')
+    // No attempt to open a connection has failed since a statement was last answered. So the pool has
+    // ended, or all connections are in use.
+    if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...servingHost, err: lastFailure }, 'the database is lost')
     servingHost = undefined
     throw new StatementNotSent(lastFailure)
