@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,9 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/dev/postgres.js'
-import type { Answer } from '../answers.js'
+import { type Answer, TOO_LARGE } from '../answers.js'
 import { cloneDatabase } from '../app.js'
 import { connectTo } from '../connect.js'
+import { endpoint } from '../endpoints.js'
 import { killAll } from '../service.js'
 import { login, send } from './client.js'
 import { installed, run } from './program.js'
@@ -26,6 +27,8 @@ interface Proxy {
   args(file: string, folder: string): string[]
   /** Whether a POST may fail when a replica stops, as docs/deployment.md says. */
   losesPosts?: true
+  /** The largest body that the proxy forwards, in MiB. */
+  largestBody?: number
 }
 
 const readDeployed = (name: string) =>
@@ -65,6 +68,7 @@ const PROXIES: Proxy[] = [
     readConfig: nginxConfig,
     args: (file, folder) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
     losesPosts: true,
+    largestBody: 32,
   },
   {
     name: 'HAProxy',
@@ -83,6 +87,8 @@ const PROXIES: Proxy[] = [
 /** Starts the proxy in front of two ports. */
 async function startProxy({ program, readConfig, args }: Proxy, ports: number[]) {
   const folder = await mkdtemp(join(tmpdir(), 'llavero-proxy-'))
+  // If nginx is started by root, it keeps large bodies here as another user.
+  await chmod(folder, 0o755)
   const port = await freePort()
   const file = join(folder, 'proxy.conf')
   const addresses: Record<string, number | undefined> = {
@@ -213,6 +219,23 @@ describe.each(PROXIES)('two replicas behind $name', (proxy) => {
       // This is the proxy's own answer, because the service's would be JSON.
       expect(status).toBe(404)
       expect(body).not.toEqual(expect.objectContaining({ statusCode: 404 }))
+    },
+  )
+
+  /** Sends a new user with an image, in a body of more than so many MiB. */
+  const sendImage = (size: number) => {
+    const body = { imagenBase64: 'A'.repeat(size * 1024 * 1024) }
+    return send('POST', `${url}/api/usuario`, { token, body })
+  }
+
+  it.skipIf(isMissing)(`the service itself answers a body above its limit${skipNote}`, async () => {
+    expect(await sendImage(20)).toEqual(endpoint('POST /api/usuario').tooLarge)
+  })
+
+  it.skipIf(isMissing || !proxy.largestBody)(
+    `a body above the proxy's own limit gets a 413 as JSON${skipNote}`,
+    async () => {
+      expect(await sendImage(proxy.largestBody ?? 0)).toEqual(TOO_LARGE)
     },
   )
 
