@@ -4,7 +4,10 @@ import { ConfigError, loadConfig } from './config.js'
 import { openDestination } from './http/observation/destination.js'
 import { VERSION } from './version.js'
 
-/** How long stopping may take, in milliseconds. Docker kills a container after 10 seconds. */
+/**
+ * How long stopping may take until the last log lines are written, in milliseconds. Docker kills a
+ * container after 10 seconds.
+ */
 const EXIT_DEADLINE = 9000
 /** How long `/health/ready` answers 503 before new connections are refused, in milliseconds. */
 const NOT_READY_FOR = 500

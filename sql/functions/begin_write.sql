@@ -25,8 +25,8 @@
 -- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
 --    session or changes the user's profile meanwhile;
 -- 2. two advisory locks, by ascending id: a shared one on the caller's profile, and an exclusive one on
---    the first profile of `p_perfiles`, or on the second if the first is null. The exclusive one waits
---    until the writes in progress of all callers with that profile have ended, and their later writes
+--    the first profile of `p_perfiles`, or on the second if the first is null. The exclusive one waits for
+--    the writes in progress of all callers who have that profile. Writes that these callers begin later
 --    wait for it;
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.

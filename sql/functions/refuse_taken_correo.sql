@@ -5,9 +5,8 @@
 -- ensure_administrador also calls it before that, without the lock.
 --
 -- The unique indexes alone would not suffice. If both the name and the email are taken, PostgreSQL
--- reports the index that it happens to check first. The client must get the error for the email,
--- because the contract (section 7) names a duplicate `strCorreo` as its example of a violated
--- constraint.
+-- reports the index that it happens to check first. The client gets the error for the email, which the
+-- contract (section 7) names as its example of a violated constraint.
 create or replace function refuse_taken_correo(p_id integer, p_correo text) returns void
 language plpgsql
 as $$

@@ -374,8 +374,8 @@ $$;
 
 -- Only the owner may execute the trigger functions, which run with the owner's rights, and the functions
 -- with variables that they call. Otherwise another user of the database could make them run that user's
--- own functions with the owner's rights. There are two ways: a temporary table that has one of these
--- triggers and columns of the user's own types, and own types with the names of the variables' types.
+-- own functions with the owner's rights, in two ways: with a temporary table that has one of these
+-- triggers and columns of types of that user, or with a type that has the name of a variable's type.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),

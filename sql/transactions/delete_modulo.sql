@@ -42,8 +42,8 @@ begin
     from borrados
     where "idPerfil" <> all(v_write.perfiles);
     -- A write with `psql` may have moved a record to another profile before the deletion. That profile was
-    -- not compared above, and is not locked. A permission that it gets at the same time counts as given
-    -- after the deletion.
+    -- not compared above, and is not locked. If another write gives it a permission at this moment, that
+    -- write counts as the later one.
     perform refuse_beyond(v_perfiles, v_write.limite);
     delete from modulo where id = p_id;
   end if;

@@ -40,9 +40,9 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { index, values, otherCondition } = indexFor(filtro)
   const from = moment(desde)
   const to = moment(hasta)
-  // The rows lie before (to, 0). Ids begin with 1, so this excludes every row of the moment `to`. With
-  // `antes`, the rows lie before the row with that id instead, so the statement compares `fecha` with
-  // `to` in a condition of its own, too.
+  // Without `antes`, the rows lie before (to, 0). Ids begin with 1, so this excludes every row of the moment
+  // `to`. With `antes`, the rows lie before the row with that id, so `fecha < to` is a condition of its
+  // own.
   const end =
     antes === undefined
       ? fragment`${to}, 0`

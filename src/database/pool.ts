@@ -54,9 +54,9 @@ export type Pool = ReturnType<typeof openPool>
  * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a
  * queue of statements in front of it.
  *
- * When the turn of a statement comes, the pool tries to open a connection for it until SEND_TIMEOUT after
- * its arrival. If its turn comes later, it is refused. Once it is sent, the pool waits for its answer for
- * at most ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has
+ * A statement whose turn comes later than SEND_TIMEOUT after its arrival is refused. Until then, the pool
+ * tries to open a connection for it. Once it is sent, the pool waits for its answer for at most
+ * ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has
  * done:
  * - StatementNotSent and the Failure `busy`: the server has never received the statement.
  * - A PostgresError: the server has refused the statement, unless a pooler has sent the error (see
@@ -124,8 +124,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // No attempt to open a connection has failed since a statement was last answered. So the pool has
-    // ended, or all connections are in use.
+    // No failed attempt to open a connection is remembered. So the pool has ended, or all connections are in
+    // use.
     if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...servingHost, err: lastFailure }, 'the database is lost')
     servingHost = undefined

@@ -6,8 +6,8 @@ export interface Pipeline {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The response to the request that was passed on last, and then those to the requests that wait. The
-   * first one is removed when Node has gone through the other connections.
+   * The first response is that to the request that was passed on last. It is removed when Node has gone
+   * through the other connections. The further ones are those to the requests that wait.
    */
   waiting: ServerResponse[]
 }

@@ -106,10 +106,10 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // for longer than `requestTimeout` gets a 408 from refuseConnection.
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
-    // Fastify sets `Connection: close` after a refused body, because more of it may arrive. This answer
-    // waits for the whole body, so the header is removed, unless the client or a stop closes the
-    // connection. After `removeHeader('connection')`, Node would send no `Connection: keep-alive` of its
-    // own, so this is not called if the header is not set.
+    // After a refused body, Fastify sets `Connection: close`. This answer waits for the whole body, so the
+    // connection can stay open, and the header is removed, unless the client or a stop closes the
+    // connection. If the header is not set, `removeHeader` is not called: after it, Node would add no
+    // `Connection: keep-alive`.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request
