@@ -56,7 +56,7 @@ it('deletes a module with many records for a caller with limits, although the pl
   await app.sql`update usuario set "idPerfil" = 2 where id = ${caller?.id ?? 0}`
   // PostgreSQL reuses the plans that the connection has made for these few records. They read the
   // whole table only if PostgreSQL knows that it is this small.
-  await app.sql`analyze permisos_perfil`
+  await app.sql`analyze perfil, permisos_perfil`
 
   for (const { id } of modulos) {
     const isLast = id === modulos.at(-1)?.id

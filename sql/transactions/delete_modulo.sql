@@ -20,11 +20,9 @@ declare
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
-  v_write := begin_write(
-    array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
-    p_actor
-  );
-  perform renew_plans(cardinality(v_write.perfiles));
+  v_perfiles := array(select "idPerfil" from permisos_perfil where "idModulo" = p_id);
+  perform renew_plans(cardinality(v_perfiles));
+  v_write := begin_write(v_perfiles, p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
   if is_modulo_de_sistema(v_nombre) then
@@ -40,7 +38,7 @@ begin
     )
     select array_agg("idPerfil") into v_perfiles
     from borrados
-    where "idPerfil" <> all(v_write.perfiles);
+    where "idPerfil" not in (select unnest(v_write.perfiles));
     -- A write with `psql` may have moved a record to another profile before the deletion. That profile was
     -- not compared above, and is not locked. If another write gives it a permission at this moment, that
     -- write counts as the later one.
