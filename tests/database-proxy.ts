@@ -120,6 +120,10 @@ export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
     hold: () => {
       mode = 'silence'
     },
+    /** Closes each new connection at once, and keeps those that are forwarded. */
+    refuseFurther: () => {
+      mode = 'refuse'
+    },
     /** Closes every connection that is forwarded, and from now on each new one at once. */
     refuse: () => {
       mode = 'refuse'

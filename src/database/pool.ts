@@ -168,7 +168,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     }
   }
 
+  /** Notes that the host of `used` answers, unless another driver has taken the place of `used`. */
   function onAnswer(used: typeof driver) {
+    if (used !== driver) return
     if (servingHost !== used.host) log.info(used.host, 'the database serves again')
     servingHost = used.host
     lastFailure = undefined
@@ -187,13 +189,13 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Lets a driver for the next host take the place of `used`. If there is only one host, it is the same
-   * one.
+   * If `used` is still the present driver, lets a driver for the next host take its place. If there is
+   * only one host, that is the same host.
    */
   function turnToNextHost(used: typeof driver) {
     if (used !== driver) return
     hosts.push(hosts.shift() as Host)
-    // The next host has not answered yet.
+    // What this driver's host has answered says nothing about the next one.
     answeredAt = -Infinity
     replace(used)
   }
