@@ -332,7 +332,7 @@ describe('rule 4: names of modules', () => {
       call('PUT', `/api/modulo/${id}`, { strNombreModulo })
     expect((await rename('PERFIL DE ANTES')).status).toBe(200)
     await expectRefused('POST', '/api/modulo', { strNombreModulo: 'perfil' })
-    await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'perfil' })
+    await expectRefused('PUT', `/api/modulo/${world.libre}`, { strNombreModulo: 'ＰＥＲＦＩＬ' })
     expect((await rename('PERFIL')).status).toBe(200)
   })
 

@@ -192,6 +192,10 @@ describe('loadConfig', () => {
     ])
   })
 
+  it.each(Object.keys(ADMIN))('names %s when it is missing beside the other two', (name) => {
+    expect(named(refusal({ ...NEEDED, ...ADMIN, [name]: '' }))).toEqual([name])
+  })
+
   it.each([
     ['?sslmode=prefer', 'prefer', false],
     ['?sslmode=require', 'require', false],

@@ -180,6 +180,9 @@ describe('by the address of the client', () => {
     // The client itself can send any addresses before the one that the proxy appends.
     for (let n = 0; n < 3; n++) expect(await from('10.1.2.3', `1.1.1.${n}, 192.0.2.9`)).toBe(400)
     expect(await from('10.1.2.3', '1.1.1.3, 192.0.2.9')).toBe(429)
+    // A proxy that is not trusted is the client.
+    for (let n = 0; n < 3; n++) expect(await from('192.0.2.1', `198.51.100.${n}`)).toBe(400)
+    expect(await from('192.0.2.1', '198.51.100.3')).toBe(429)
   })
 
   it('counts the attempts of an IPv6 network of 64 bits together', async () => {

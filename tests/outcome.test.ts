@@ -11,6 +11,7 @@ describe('a write that has failed', () => {
     ['was refused by the service', new Failure('forbidden')],
     ['was not sent', new StatementNotSent(new Error('no connection'))],
     ['violates a constraint', postgresError('23505')],
+    ['was cancelled', postgresError('57014')],
   ])('has changed nothing if it %s', (_, error) => {
     expect(mayHaveHappened(error)).toBe(false)
   })

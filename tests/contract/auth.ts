@@ -23,7 +23,7 @@ export const AUTH_ENDPOINTS = {
       },
     },
     same: {
-      'accepts a captcha token of 8,192 characters': { captchaToken: 'x'.repeat(8192) },
+      'accepts a captcha token of 8,192 characters': [{ captchaToken: 'x'.repeat(8192) }],
     },
     rules: [
       rule(

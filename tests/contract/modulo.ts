@@ -44,6 +44,10 @@ const TAKEN_NAMES = withField('strNombreModulo', ['USUARIO', 'almacén \\ ñ'])
 export const MODULO_ENDPOINTS = {
   'GET /api/modulo': {
     answer: { success: true, data: MODULOS.slice(1).reverse(), totalPages: 2 },
+    same: {
+      'ignores empty parameters': ['/api/modulo?page=&search='],
+      'accepts a slash at the end of the path': ['/api/modulo/'],
+    },
     rules: [
       mustBePage('/api/modulo'),
       rule(

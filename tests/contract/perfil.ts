@@ -45,8 +45,8 @@ export const PERFIL_ENDPOINTS = {
   'GET /api/perfil': {
     answer: { success: true, ...perfiles(3, 2, 1) },
     same: {
-      'ignores empty parameters': '/api/perfil?page=&search=&isAdmin=',
-      'accepts a slash at the end of the path': '/api/perfil/',
+      'ignores empty parameters': ['/api/perfil?page=&search=&isAdmin='],
+      'accepts a slash at the end of the path': ['/api/perfil/'],
     },
     rules: [
       mustBePage('/api/perfil'),
@@ -119,7 +119,7 @@ export const PERFIL_ENDPOINTS = {
       data: { id: 4, strNombrePerfil: ' Compras ', bitAdministrador: false },
     },
     writes: { perfil: [4] },
-    same: { 'takes null for the flag as omitted': { bitAdministrador: null } },
+    same: { 'takes null for the flag as omitted': [{ bitAdministrador: null }] },
     rules: firstOfEach(PERFIL_RULES),
   },
 

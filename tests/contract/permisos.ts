@@ -51,6 +51,7 @@ const PERMISO_RULES: Rule[] = [
   rule('answers 400 when idModulo is missing', withField('idModulo', MISSING), NO_IDS),
   mustBeId('idModulo'),
   mustBeBoolean('bitAgregar', BAD_FLAGS),
+  mustBeBoolean('bitDetalle', ['x']),
   rule(
     'answers 400 when no profile has the id idPerfil',
     withField('idPerfil', UNKNOWN_IDS),
@@ -70,6 +71,10 @@ const withModulo = (idModulo: unknown) => withEntry({ idModulo })
 export const PERMISOS_ENDPOINTS = {
   'GET /api/permisos': {
     answer: { success: true, data: PERMISOS.map(joined), totalPages: 1 },
+    same: {
+      'returns page 1 by default': ['/api/permisos?page=', '/api/permisos?page=1'],
+      'accepts a slash at the end of the path': ['/api/permisos/'],
+    },
     rules: [
       mustBePage('/api/permisos'),
       rule(
@@ -85,8 +90,8 @@ export const PERMISOS_ENDPOINTS = {
     answer: { success: true, data: { id: 4, idPerfil: 3, idModulo: 6, ...flags('bitAgregar') } },
     writes: { perfil: [3], permisos_perfil: [4] },
     same: {
-      'accepts ids as text': { idPerfil: '3', idModulo: '6' },
-      'stores a falsy flag as false': FALSE_FLAGS,
+      'accepts ids as text': [{ idPerfil: '3', idModulo: '6' }],
+      'stores a falsy flag as false': [FALSE_FLAGS],
     },
     rules: [
       ...PERMISO_RULES,
@@ -173,6 +178,7 @@ export const PERMISOS_ENDPOINTS = {
     body: { idPerfil: 2, permisos: [{ idModulo: 1, bitAgregar: true }] },
     answer: MATRIX_REPLACED.body,
     writes: { perfil: [2], permisos_perfil: [1, 2, 4] },
+    same: { 'accepts idPerfil as text': [{ idPerfil: '2' }] },
     rules: [
       rule(
         'accepts an empty list for an unknown profile',

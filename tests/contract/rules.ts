@@ -21,8 +21,8 @@ export interface Contract {
   body?: Json
   /** The body of the answer to the valid request, whose status is 200. */
   answer: Json
-  /** Changes that do not change the answer, each by the title of its test. */
-  same?: Record<string, Change>
+  /** Changes that do not change the answer, by the title of their test. */
+  same?: Record<string, Change[]>
   /** The ids of the rows that the valid request adds, changes or removes. The default is none. */
   writes?: Partial<Record<(typeof TABLES)[number], number[]>>
   rules: Rule[]

@@ -108,7 +108,7 @@ const USUARIO_RULES: Rule[] = [
   mustBeText('strNumeroCelular'),
   mustHaveAllowedCharacters('strNumeroCelular', [NUL, '\ud800']),
   mustNotExceed255Characters('strNumeroCelular'),
-  mustBeBoolean('idEstadoUsuario', ['true']),
+  mustBeBoolean('idEstadoUsuario', [1, '', 'true']),
   mustBeText('strPwd'),
   mustHaveAllowedCharacters('strPwd', [NUL]),
   rule(
@@ -173,7 +173,10 @@ const vistos = (...usuarios: Parameters<typeof visto>[0][]) => ({
 export const USUARIO_ENDPOINTS = {
   'GET /api/usuario': {
     answer: { success: true, ...vistos(EVA, ANA, ROOT) },
-    same: { 'ignores empty parameters': '/api/usuario?page=&search=&idPerfil=&estado=' },
+    same: {
+      'ignores empty parameters': ['/api/usuario?page=&search=&idPerfil=&estado='],
+      'accepts a slash at the end of the path': ['/api/usuario/'],
+    },
     rules: [
       mustBePage('/api/usuario'),
       mustNotExceed255CharactersInSearch('/api/usuario'),
@@ -237,12 +240,12 @@ export const USUARIO_ENDPOINTS = {
     },
     writes: { usuario: [4] },
     same: {
-      'takes null for an optional field as omitted': {
-        strNumeroCelular: null,
-        idEstadoUsuario: null,
-        imagenBase64: null,
-      },
-      'ignores imagenUrl': { imagenUrl: 'https://ejemplo.com/a.png' },
+      'accepts idPerfil as text': [{ idPerfil: '2' }],
+      'takes null for an optional field as omitted': [
+        { strNumeroCelular: null, idEstadoUsuario: null, imagenBase64: null },
+      ],
+      'takes an empty image as omitted': [{ imagenBase64: '' }],
+      'ignores imagenUrl': [{ imagenUrl: 'https://ejemplo.com/a.png' }],
     },
     rules: [
       ...USUARIO_RULES,
@@ -273,12 +276,10 @@ export const USUARIO_ENDPOINTS = {
     },
     writes: { usuario: [2] },
     same: {
-      'takes null for an optional field as omitted': {
-        strNumeroCelular: null,
-        strPwd: null,
-        imagenBase64: null,
-      },
-      'takes an empty password and an empty image as omitted': { strPwd: '', imagenBase64: '' },
+      'takes null for an optional field as omitted': [
+        { strNumeroCelular: null, strPwd: null, imagenBase64: null },
+      ],
+      'takes an empty password and an empty image as omitted': [{ strPwd: '', imagenBase64: '' }],
     },
     rules: [
       pathIdMustBeInteger('/api/usuario/', BAD_USUARIO_ID),
