@@ -64,6 +64,8 @@ describe('an image', () => {
     expect(await isHosted(data.imagenUrl)).toBe(true)
     // The replaced image is removed.
     await expect.poll(() => images.destroyed).toEqual(uploaded().slice(0, 1))
+    // An update without an image keeps the name by which the image is removed.
+    await send(service, 'PUT', id, { ...ANA, imagenBase64: undefined })
     await service.call('DELETE', `/api/usuario/${id}`)
     await expect.poll(() => images.destroyed).toEqual(uploaded())
   })

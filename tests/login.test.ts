@@ -110,6 +110,7 @@ describe('the captcha service', () => {
     },
     'hangs up': (request) => request.socket.destroy(),
     'answers no JSON': says(200, '<html>success</html>'),
+    'answers without success': says(200, '{}'),
     'answers with a text': says(200, '{"success":"true"}'),
     'fails with success': says(500, YES),
     'sends elsewhere': (request, response) => {
@@ -156,6 +157,7 @@ it('limits the login attempts of one address per minute, and ignores X-Forwarded
   for (let n = 0; n < 3; n++) expect(await attempt()).toMatchObject(WRONG_PASSWORD)
   const refused = await attempt({ 'x-forwarded-for': '192.0.2.2' })
   expect(withoutHeaders(refused)).toEqual(TOO_MANY)
+  expect(refused.headers['retry-after']).toMatch(/^\d+$/)
   expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(30)
   expect(limited.captcha.requests).toHaveLength(3)

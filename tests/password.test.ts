@@ -75,6 +75,11 @@ describe('PUT /api/auth/password', () => {
       { strPwd: 'una clave', strPwdNueva: 'una clave' },
       invalid('La contraseña nueva debe ser distinta'),
     ],
+    [
+      { strPwd: 'x', strPwdNueva: 'con \0 nulo' },
+      invalid('El campo strPwdNueva contiene caracteres no permitidos'),
+    ],
+    [{ strPwd: 'con \0 nulo', strPwdNueva: 'otra clave' }, WRONG],
     [{ strPwd: 'mala', strPwdNueva: 'otra clave' }, WRONG],
     [{ strPwd: 'mala', strPwdNueva: 'mala' }, WRONG],
     [{ strPwd: 'x'.repeat(80), strPwdNueva: 'otra clave' }, WRONG],

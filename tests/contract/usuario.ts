@@ -179,6 +179,11 @@ export const USUARIO_ENDPOINTS = {
     },
     rules: [
       mustBePage('/api/usuario'),
+      rule(
+        'returns an empty list beyond the last page',
+        ['/api/usuario?page=2'],
+        ok({ data: [], totalPages: 1 }),
+      ),
       mustNotExceed255CharactersInSearch('/api/usuario'),
       rule(
         'answers 400 when idPerfil is not an integer other than 0',
