@@ -40,8 +40,8 @@ export const ANSWERS_TO_BODIES = {
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. Wrong input is
  * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`, with the
- * text of the violated constraint. `conflict`, `changed` and `upload` have no usual
- * text: each route that can throw one declares it.
+ * text of the violated constraint. `conflict`, `changed` and `upload` have no usual text: each route that
+ * can throw one declares it.
  */
 export const USUAL_ANSWERS = {
   ...ANSWERS_OF_EVERY_ROUTE,
