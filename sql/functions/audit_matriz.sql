@@ -6,8 +6,9 @@
 -- after the replacement. Every record gets a new id. So `despues` also has `ids`, the ids of all
 -- records of the profile in the order of `idModulo`.
 --
--- The statement names the table. So when the table gets a column, PostgreSQL plans the statement anew,
--- and the audit has that column.
+-- The statement reads permisos_perfil. So when the table gets a column, PostgreSQL plans the statement
+-- anew, and the audit has that column. An aggregate without `group by` has one row, so record_permisos
+-- is called once, even if no record differs.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql

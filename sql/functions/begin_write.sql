@@ -11,9 +11,9 @@
 -- - `id`: the id of the user.
 -- - `ver`: the version of the user's sessions in the caller's token.
 -- - `modulo`, `accion`: the permission that the endpoint needs.
--- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and for
---   endpoints that need only a session. For such an endpoint a replica of release 0.2.0 sends true,
---   and a JSON null as `modulo`.
+-- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and if the
+--   endpoint needs only a session. In the second case a replica of release 0.2.0 sends true, and a JSON
+--   null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
 -- Returns:
@@ -48,13 +48,13 @@ as $$
 declare
   v_id integer := (p_actor ->> 'id')::integer;
   v_nombre text;
-  v_propio integer;
+  v_own integer;
   -- The profile that gets the exclusive lock. If it is null, no profile gets it.
-  v_exclusivo integer := coalesce(p_perfiles[1], p_perfiles[2]);
+  v_exclusive integer := coalesce(p_perfiles[1], p_perfiles[2]);
   v_perfil record;
 begin
   perform share_usuario(v_id);
-  select "strNombreUsuario", "idPerfil" into v_nombre, v_propio
+  select "strNombreUsuario", "idPerfil" into v_nombre, v_own
   from usuario
   where id = v_id
     and "idEstadoUsuario"
@@ -65,31 +65,31 @@ begin
   end if;
 
   -- If the written profile is the caller's own, the exclusive lock comes first. In the other order two
-  -- such writes would each hold the shared lock and wait for the other to release it. If `v_exclusivo` is
+  -- such writes would each hold the shared lock and wait for the other to release it. If `v_exclusive` is
   -- null, neither condition is true.
-  if v_exclusivo <= v_propio then
-    perform pg_advisory_xact_lock(73057, v_exclusivo);
+  if v_exclusive <= v_own then
+    perform pg_advisory_xact_lock(73057, v_exclusive);
   end if;
-  perform pg_advisory_xact_lock_shared(73057, v_propio);
-  if v_exclusivo > v_propio then
-    perform pg_advisory_xact_lock(73057, v_exclusivo);
+  perform pg_advisory_xact_lock_shared(73057, v_own);
+  if v_exclusive > v_own then
+    perform pg_advisory_xact_lock(73057, v_exclusive);
   end if;
 
   -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's profile,
   -- the caller's profile, and the other rows of `p_perfiles`.
   perfiles := array(
     select id from perfil
-    where id = any(p_perfiles) and id <= v_propio
+    where id = any(p_perfiles) and id <= v_own
     order by id
     for no key update
   );
   select "strNombrePerfil", "bitAdministrador" into v_perfil
   from perfil
-  where id = v_propio
+  where id = v_own
   for share;
   perfiles := perfiles || array(
     select id from perfil
-    where id = any(p_perfiles) and id > v_propio
+    where id = any(p_perfiles) and id > v_own
     order by id
     for no key update
   );
@@ -99,7 +99,7 @@ begin
     row(
       v_id,
       v_nombre,
-      v_propio,
+      v_own,
       v_perfil."strNombrePerfil",
       p_actor ->> 'ip',
       p_actor ->> 'idPeticion'
@@ -109,15 +109,18 @@ begin
   if v_perfil."bitAdministrador" or not (p_actor ->> 'enforced')::boolean then
     return;
   end if;
-  limite := v_propio;
+  limite := v_own;
 
-  -- `modulo` names the permission. If it is a JSON null, none is needed. Without the key, the endpoint is
-  -- for administrators, and this caller is refused.
-  if p_actor -> 'modulo' is distinct from 'null' and not exists (
+  -- A replica of release 0.2.0 sends a JSON null if the endpoint needs only a session.
+  if p_actor -> 'modulo' = 'null' then
+    return;
+  end if;
+  -- Without the key `modulo`, the endpoint is for administrators, and this caller is refused.
+  if not exists (
     select
     from permisos_perfil
     join modulo on modulo.id = "idModulo"
-    where "idPerfil" = v_propio
+    where "idPerfil" = v_own
       and "strNombreModulo" = p_actor ->> 'modulo'
       and has_flag(permisos_perfil, p_actor ->> 'accion')
   ) then

@@ -22,18 +22,18 @@ returns integer[]
 language plpgsql
 as $$
 declare
-  v_perfil_nuevo integer := (p_permiso ->> 'idPerfil')::integer;
-  v_perfil_anterior integer;
+  v_new_perfil integer := (p_permiso ->> 'idPerfil')::integer;
+  v_old_perfil integer;
   v_write record;
 begin
   perform share_modulos();
   -- If `p_id` is null, this acquires no lock, and the next statement finds no record.
   perform pg_advisory_xact_lock(73055, p_id);
-  select "idPerfil" into v_perfil_anterior from permisos_perfil where id = p_id;
-  v_write := begin_write(array[v_perfil_anterior, v_perfil_nuevo], p_actor);
+  select "idPerfil" into v_old_perfil from permisos_perfil where id = p_id;
+  v_write := begin_write(array[v_old_perfil, v_new_perfil], p_actor);
 
   if p_permiso is not null then
-    if v_perfil_nuevo <> all(v_write.perfiles) then
+    if v_new_perfil <> all(v_write.perfiles) then
       raise foreign_key_violation using constraint = 'permisos_perfil_perfil_fk';
     end if;
     if not exists (select from modulo where id = (p_permiso ->> 'idModulo')::integer) then
@@ -41,8 +41,9 @@ begin
     end if;
   end if;
   perform refuse_beyond(v_write.perfiles, v_write.limite);
-  -- If `p_permiso` is null, so is the array, and nothing is refused.
-  perform refuse_granting('[]' || p_permiso, v_write.limite);
+  if p_permiso is not null then
+    perform refuse_granting(jsonb_build_array(p_permiso), v_write.limite);
+  end if;
   return v_write.perfiles;
 end
 $$;

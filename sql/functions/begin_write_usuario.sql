@@ -21,7 +21,7 @@ language plpgsql
 as $$
 declare
   v_id_actor integer := (p_actor ->> 'id')::integer;
-  v_perfil_anterior integer;
+  v_old_perfil integer;
   v_write record;
   v_exists boolean;
 begin
@@ -29,11 +29,11 @@ begin
     perform share_usuario(v_id_actor);
   end if;
   perform lock_usuario(p_id);
-  select "idPerfil" into v_perfil_anterior from usuario where id = p_id for no key update;
-  v_write := begin_write(array[v_perfil_anterior, p_id_perfil], p_actor);
+  select "idPerfil" into v_old_perfil from usuario where id = p_id for no key update;
+  v_write := begin_write(array[v_old_perfil, p_id_perfil], p_actor);
   perform refuse_beyond(v_write.perfiles, v_write.limite);
 
-  v_exists := v_perfil_anterior is not null;
+  v_exists := v_old_perfil is not null;
   if p_id_perfil is not null
     and p_id_perfil <> all(v_write.perfiles)
     and (p_id is null or v_exists) then

@@ -20,16 +20,16 @@ begin
   return (
     select (array_agg(
       jsonb_build_object(
-        'modulo', (select "strNombreModulo" from modulo where id = otro."idModulo"),
-        'accion', flag_beyond(otro, propio),
+        'modulo', (select "strNombreModulo" from modulo where id = other."idModulo"),
+        'accion', flag_beyond(other, own),
         'perfil', p_id_perfil
       )
-      order by otro."idModulo"
+      order by other."idModulo"
     ))[1]
-    from permisos_perfil as otro
-    left join permisos_perfil as propio
-      on propio."idPerfil" = p_limite and propio."idModulo" = otro."idModulo"
-    where otro."idPerfil" = p_id_perfil and flag_beyond(otro, propio) is not null
+    from permisos_perfil as other
+    left join permisos_perfil as own
+      on own."idPerfil" = p_limite and own."idModulo" = other."idModulo"
+    where other."idPerfil" = p_id_perfil and flag_beyond(other, own) is not null
   );
 end
 $$;

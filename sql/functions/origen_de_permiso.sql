@@ -22,21 +22,21 @@ declare
   -- The profiles that the user has had, and the modules that have had the name.
   v_perfiles integer[];
   v_modulos integer[];
-  v_fila auditoria;
+  v_row auditoria;
   -- The state before the rows that are undone so far. First the profile of the user, the module with
   -- the name, and the profiles that are administrators'.
   v_perfil integer;
   v_modulo integer;
   v_administradores integer[];
   -- In that state, the records with the flag, as texts `idPerfil.idModulo`, such as '7.16'.
-  v_con_permiso text[];
+  v_with_flag text[];
   -- In that state, the profiles that hold the permission.
-  v_titulares integer[] := '{}';
+  v_holders integer[] := '{}';
   -- The profiles by which the user has held the permission. The rows by which these profiles got it
   -- are still to be found.
-  v_buscados integer[] := '{}';
+  v_wanted integer[] := '{}';
   v_id integer;
-  v_filas bigint[] := '{}';
+  v_found bigint[] := '{}';
 begin
   -- Each profile that the user has had is the present one, or was changed by a row of the user with the
   -- profile in `antes`. So it is with the names of a module.
@@ -57,7 +57,7 @@ begin
     where entidad = 'modulo' and antes ->> 'strNombreModulo' = p_modulo
   );
   v_administradores := array(select id from perfil where "bitAdministrador");
-  v_con_permiso := array(
+  v_with_flag := array(
     select "idPerfil" || '.' || "idModulo"
     from permisos_perfil
     where "idPerfil" = any(v_perfiles)
@@ -65,59 +65,62 @@ begin
       and has_flag(permisos_perfil, p_accion)
   );
 
-  for v_fila in
-    -- An empty row comes first. Nothing is undone for it, and v_titulares gets the profiles that hold
+  -- Each turn of the loop first uses the state after a row. Then it undoes the row, and finds out who
+  -- holds the permission in the state before it.
+  for v_row in
+    -- An empty row comes first. Nothing is undone for it, and v_holders gets the profiles that hold
     -- the permission now.
     select (null::auditoria).*
     union all
     select *
     from auditoria
-    where entidad = 'usuario'
+    where (
+        entidad = 'usuario'
         and "idEntidad" = p_id_usuario
         and (antes ? 'idPerfil' or despues ? 'idPerfil')
-      or entidad = 'modulo' and "idEntidad" = any(v_modulos)
-      or entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles)
+      )
+      or (entidad = 'modulo' and "idEntidad" = any(v_modulos))
+      or (entidad in ('perfil', 'permisos') and "idEntidad" = any(v_perfiles))
     order by id desc nulls first
   loop
-    -- v_perfil and v_titulares still describe the state after this row.
-    if v_perfil = any(v_titulares) then
-      if v_perfil <> all(v_buscados) then
-        v_buscados := v_buscados || v_perfil;
+    if v_perfil = any(v_holders) then
+      if v_perfil <> all(v_wanted) then
+        v_wanted := v_wanted || v_perfil;
       end if;
       -- This row gave the user the profile, which already held the permission. So the user got the
       -- permission by it.
-      if v_fila.entidad = 'usuario' then
-        v_filas := v_filas || v_fila.id;
+      if v_row.entidad = 'usuario' then
+        v_found := v_found || v_row.id;
       end if;
     end if;
 
     -- Undo the row.
-    v_id := v_fila."idEntidad";
-    case v_fila.entidad
+    v_id := v_row."idEntidad";
+    case v_row.entidad
       when 'usuario' then
         -- In an insertion, `antes` is null.
-        v_perfil := (v_fila.antes ->> 'idPerfil')::integer;
+        v_perfil := (v_row.antes ->> 'idPerfil')::integer;
       when 'modulo' then
-        if v_fila.antes ->> 'strNombreModulo' = p_modulo then
+        if v_row.antes ->> 'strNombreModulo' = p_modulo then
           v_modulo := v_id;
-        elsif v_fila.despues ->> 'strNombreModulo' = p_modulo then
+        elsif v_row.despues ->> 'strNombreModulo' = p_modulo then
           v_modulo := null;
         end if;
       when 'perfil' then
-        if (v_fila.antes ->> 'bitAdministrador')::boolean then
+        if (v_row.antes ->> 'bitAdministrador')::boolean then
           v_administradores := v_administradores || v_id;
-        elsif (v_fila.despues ->> 'bitAdministrador')::boolean then
+        elsif (v_row.despues ->> 'bitAdministrador')::boolean then
           v_administradores := array_remove(v_administradores, v_id);
         end if;
       when 'permisos' then
-        v_con_permiso := array(
-          select unnest(v_con_permiso)
+        v_with_flag := array(
+          select unnest(v_with_flag)
           except
           select v_id || '.' || (permiso ->> 'idModulo')
-          from jsonb_array_elements(v_fila.despues -> 'permisos') as permiso
+          from jsonb_array_elements(v_row.despues -> 'permisos') as permiso
           union
           select v_id || '.' || (permiso ->> 'idModulo')
-          from jsonb_array_elements(v_fila.antes -> 'permisos') as permiso
+          from jsonb_array_elements(v_row.antes -> 'permisos') as permiso
           where (permiso ->> p_accion)::boolean
             and (permiso ->> 'idModulo')::integer = any(v_modulos)
         );
@@ -125,18 +128,18 @@ begin
         -- The empty row.
     end case;
 
-    v_titulares := array(
+    v_holders := array(
       select id
       from unnest(v_perfiles) as id
-      where id = any(v_administradores) or id || '.' || v_modulo = any(v_con_permiso)
+      where id = any(v_administradores) or id || '.' || v_modulo = any(v_with_flag)
     );
     -- A profile that does not hold the permission before this row has got it by this row.
-    if not v_buscados <@ v_titulares then
-      v_filas := v_filas || v_fila.id;
-      v_buscados := array(select unnest(v_buscados) intersect select unnest(v_titulares));
+    if not v_wanted <@ v_holders then
+      v_found := v_found || v_row.id;
+      v_wanted := array(select unnest(v_wanted) intersect select unnest(v_holders));
     end if;
   end loop;
 
-  return query select * from auditoria where id = any(v_filas) order by id;
+  return query select * from auditoria where id = any(v_found) order by id;
 end
 $$;

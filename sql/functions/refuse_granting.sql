@@ -13,7 +13,7 @@ as $$
 begin
   perform refuse(coalesce(
     (
-      select jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, propio))
+      select jsonb_build_object('modulo', "strNombreModulo", 'accion', flag_beyond(permiso, own))
       from modulo
       where id = permiso."idModulo"
     ),
@@ -25,7 +25,7 @@ begin
     from permisos_perfil
     where "idPerfil" = p_limite and "idModulo" = permiso."idModulo"
     limit 1
-  ) as propio on true
-  where flag_beyond(permiso, propio) is not null;
+  ) as own on true
+  where flag_beyond(permiso, own) is not null;
 end
 $$;

@@ -1,11 +1,10 @@
--- Takes the number of permission records that the transaction is about to add or delete. If it is more
--- than 1,000, discards the plans that this connection keeps.
+-- Takes the number of permission records or profiles that the next statements of the transaction go
+-- through one by one. If it is more than 1,000, discards the plans that this connection keeps.
 --
 -- The connection keeps the plans of the functions' statements, and of the checks of the two foreign
 -- keys. A plan that was made while a table was small reads the whole table for each record. If the
 -- table has grown since then and has not been analysed yet, the old plans for 10,000 records exceed the
--- `statement_timeout`. So the transaction calls this function before its first statement that does
--- something for each record, or for the profile of each record.
+-- `statement_timeout`.
 create or replace function renew_plans(p_permisos bigint) returns void
 language plpgsql
 as $$

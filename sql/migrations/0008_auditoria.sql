@@ -59,8 +59,9 @@ create type actor as (
   "idPeticion" text
 );
 
--- Adds a row to the audit. `llavero.actor` is the actor as a text. begin_write sets it for its
--- transaction. If it is not set, the row names the user of the database.
+-- Adds a row to the audit. `llavero.actor` is the actor as a text. begin_write, begin_sesion and
+-- ensure_administrador set it for their transactions. If it is not set, the row names the user of the
+-- database.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -166,7 +167,7 @@ declare
   v_antes jsonb := to_jsonb(old);
   v_despues jsonb := to_jsonb(new);
   v_record jsonb := coalesce(v_antes, v_despues);
-  v_iguales text[];
+  v_equal text[];
   v_nombre text := 'strNombre' || initcap(tg_table_name);
 begin
   if tg_op = 'TRUNCATE' then
@@ -180,11 +181,11 @@ begin
   end if;
 
   if tg_op = 'UPDATE' then
-    v_iguales := array(
+    v_equal := array(
       select key from jsonb_object_keys(v_antes) as key where v_antes -> key = v_despues -> key
     );
-    v_antes := v_antes - v_iguales;
-    v_despues := v_despues - v_iguales;
+    v_antes := v_antes - v_equal;
+    v_despues := v_despues - v_equal;
   end if;
 
   perform audit(

@@ -17,6 +17,7 @@ declare
   v_write record;
   v_nombre text;
   v_perfiles integer[];
+  v_unlocked integer[];
 begin
   perform lock_modulos();
   select "strNombreModulo" into v_nombre from modulo where id = p_id for update;
@@ -33,16 +34,16 @@ begin
   if v_nombre is not null then
     -- The records go first. So their rows in the audit have the name of the module, even if
     -- delete_auditoria has removed the rows that name it.
-    with borrados as (
+    with deleted as (
       delete from permisos_perfil where "idModulo" = p_id returning "idPerfil"
     )
-    select array_agg("idPerfil") into v_perfiles
-    from borrados
+    select array_agg("idPerfil") into v_unlocked
+    from deleted
     where "idPerfil" not in (select unnest(v_write.perfiles));
     -- A write with `psql` may have moved a record to another profile before the deletion. That profile was
     -- not compared above, and is not locked. If another write gives it a permission at this moment, that
     -- write counts as the later one.
-    perform refuse_beyond(v_perfiles, v_write.limite);
+    perform refuse_beyond(v_unlocked, v_write.limite);
     delete from modulo where id = p_id;
   end if;
   return '{"deleted": true}';

@@ -1,7 +1,7 @@
 -- Adds a module.
 --
 -- Takes {strNombreModulo, semejante}. `semejante` is the form of the name that is compared with the
--- names of the system modules (sentModulo in src/modulo/queries.ts). Returns {data}; `data` is the
+-- names of the system modules (moduloRecord in src/modulo/queries.ts). Returns {data}; `data` is the
 -- new module.
 --
 -- Raises a unique violation if a module has the name already. If begin_write returns a limit,

@@ -39,8 +39,9 @@ begin
   if p_id_perfil = any(v_write.perfiles) then
     select "versionPermisos" into v_version from perfil where id = p_id_perfil;
   end if;
-  -- If `p_if_match` is null, so is this condition.
-  if p_if_match <> '*' and coalesce(strpos(p_if_match, '"' || v_version || '"'), 0) = 0 then
+  -- If `p_if_match` is null, this condition is not true. An unknown profile has no version.
+  if p_if_match <> '*'
+    and (v_version is null or strpos(p_if_match, '"' || v_version || '"') = 0) then
     raise exception using errcode = 'LL412', message = 'other version';
   end if;
 
@@ -62,12 +63,12 @@ begin
   end if;
 
   perform set_config('llavero.matriz', 'true', true);
-  with borrados as (
+  with deleted as (
     delete from permisos_perfil
     where "idPerfil" = p_id_perfil
     returning permisos_perfil as permiso
   )
-  select array_agg(permiso) into v_antes from borrados;
+  select array_agg(permiso) into v_antes from deleted;
 
   insert into permisos_perfil (
     "idPerfil",

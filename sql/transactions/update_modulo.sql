@@ -16,13 +16,13 @@ create or replace function update_modulo(p_id integer, p_modulo jsonb, p_actor j
 language plpgsql
 as $$
 declare
-  v_nombre_nuevo text := p_modulo ->> 'strNombreModulo';
-  v_nombre_anterior text;
+  v_new_nombre text := p_modulo ->> 'strNombreModulo';
+  v_old_nombre text;
   v_write record;
   v_data jsonb;
 begin
   perform lock_modulos();
-  select "strNombreModulo" into v_nombre_anterior from modulo where id = p_id for update;
+  select "strNombreModulo" into v_old_nombre from modulo where id = p_id for update;
 
   -- The permission map of a profile with a record for the module contains the module's name. The
   -- trigger modulo_renamed gives each such profile a new version, so all of them are locked here.
@@ -30,8 +30,9 @@ begin
     array(select "idPerfil" from permisos_perfil where "idModulo" = p_id),
     p_actor
   );
-  if v_write.limite is not null and v_nombre_nuevo <> v_nombre_anterior and (
-    is_modulo_de_sistema(v_nombre_anterior)
+  -- If the module is unknown, the comparison of the names is null, and nothing is refused.
+  if v_write.limite is not null and v_new_nombre <> v_old_nombre and (
+    is_modulo_de_sistema(v_old_nombre)
     or is_modulo_de_sistema(p_modulo ->> 'semejante')
     or exists (select from permisos_perfil where "idModulo" = p_id)
   ) then
@@ -41,8 +42,8 @@ begin
   -- If no name was found above, the module was unknown then, and counts as unknown. Another
   -- transaction may have added it since, because insert_modulo does not wait for lock_modulos.
   update modulo
-  set "strNombreModulo" = v_nombre_nuevo
-  where id = p_id and v_nombre_anterior is not null
+  set "strNombreModulo" = v_new_nombre
+  where id = p_id and v_old_nombre is not null
   returning to_jsonb(modulo) into v_data;
 
   return jsonb_build_object('data', v_data);

@@ -16,8 +16,8 @@ as $$
 declare
   v_administrador boolean := (p_perfil ->> 'bitAdministrador')::boolean;
   v_nombre text := p_perfil ->> 'strNombrePerfil';
-  v_antes perfil;
-  v_cambia boolean;
+  v_old perfil;
+  v_flag_changes boolean;
   v_write record;
   v_data jsonb;
 begin
@@ -27,12 +27,12 @@ begin
     return '{"data": null}';
   end if;
 
-  select * into v_antes from perfil where id = p_id;
-  if v_antes."strNombrePerfil" <> v_nombre then
+  select * into v_old from perfil where id = p_id;
+  if v_old."strNombrePerfil" <> v_nombre then
     perform refuse_beyond(v_write.perfiles, v_write.limite);
   end if;
-  v_cambia := v_antes."bitAdministrador" <> v_administrador;
-  if v_cambia and v_write.limite is not null then
+  v_flag_changes := v_old."bitAdministrador" <> v_administrador;
+  if v_flag_changes and v_write.limite is not null then
     perform refuse('{"administrador": true}');
   end if;
 
@@ -43,7 +43,7 @@ begin
   where id = p_id
   returning to_jsonb(perfil) into v_data;
 
-  if v_cambia then
+  if v_flag_changes then
     delete from permisos_perfil where "idPerfil" = p_id;
     if v_administrador then
       perform grant_all_modulos(p_id);
