@@ -21,11 +21,10 @@ const BASE = LEVELS.length
 
 /** The imports that are allowed although they do not go to a lower level. */
 const EXCEPTIONS = [
-  // A statement that has waited too long for a connection gets the Failure `busy`.
+  // A task of a user gets the Failure `busy` if too many of that user's wait already.
+  'database/fair-share.ts -> http/answers/failures.ts',
+  // A statement that has waited too long for a connection gets it, too.
   'database/pool.ts -> http/answers/failures.ts',
-  // The statements of a user have a share of the connections, as the user's passwords have one of
-  // the threads.
-  'database/pool.ts -> http/limits/fair-share.ts',
   // A statement that was refused with a Failure was not sent.
   'database/sql.ts -> http/answers/failures.ts',
 ]

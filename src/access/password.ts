@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
+import { shareFairly } from '../database/fair-share.js'
 import { Failure } from '../http/answers/failures.js'
-import { shareFairly } from '../http/limits/fair-share.js'
 import { fitsBcrypt, isStorable } from '../texts.js'
 import type { HashTask } from './password-worker.js'
 
@@ -31,31 +31,30 @@ export function startPasswords() {
   })
   const takeShare = shareFairly(1)
 
-  const run = (task: HashTask, user?: number) =>
-    takeShare(user, async () => {
+  const run = (task: HashTask, userId?: number) =>
+    takeShare(userId, async () => {
       if (threads.queueSize >= MAX_WAITING) throw new Failure('busy')
       return threads.run(task)
     })
 
   return {
     /**
-     * Returns the bcrypt hash of `plain`, which `user` has sent. Throws the Failure `busy` if too
+     * Returns the bcrypt hash of `plain`, which the user `userId` has sent. Throws the Failure `busy` if too
      * many tasks wait, in all or of this user.
      */
-    hash: (plain: string, user?: number): Promise<string> => run({ plain }, user),
+    hash: (plain: string, userId?: number): Promise<string> => run({ plain }, userId),
 
     /**
      * Returns whether `hash` is a hash of `plain`. A text with NUL, an unpaired surrogate or more than
      * 72 bytes is nobody's password, and is not compared. Throws the Failure `busy` as `hash` does.
      */
-    async compare(plain: string, hash: string, user?: number): Promise<boolean> {
-      return isStorable(plain) && fitsBcrypt(plain) && run({ plain, hash }, user)
+    async compare(plain: string, hash: string, userId?: number): Promise<boolean> {
+      return isStorable(plain) && fitsBcrypt(plain) && run({ plain, hash }, userId)
     },
 
     /** Returns how many tasks wait for a thread. */
     waiting: () => threads.queueSize,
 
-    /** Ends the threads. */
     close: () => threads.destroy(),
   }
 }

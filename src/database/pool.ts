@@ -4,8 +4,8 @@ import fastq from 'fastq'
 import postgres, { type Row, type RowList } from 'postgres'
 import type { Config } from '../config.js'
 import { Failure } from '../http/answers/failures.js'
-import { shareFairly } from '../http/limits/fair-share.js'
 import { CONNECT_TIMEOUT_SECONDS, type Host, openDriver, type Query } from './connection.js'
+import { shareFairly } from './fair-share.js'
 import { AnswerTimeout, type Sql, StatementNotSent, withTimeout } from './sql.js'
 
 /**
@@ -100,7 +100,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
    * get at most half of the connections, but at least one. Further ones wait. If too many of them
    * wait already, a statement rejects with the Failure `busy`.
    */
-  function forUser(user?: number): Sql {
+  function forUser(userId?: number): Sql {
     return (pieces, ...values) => {
       const query = driver.sql(pieces, ...(values as never[])) as Query
       const { resolve, reject } = query
@@ -108,7 +108,7 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       // the query at once. This one queues it, and passes the pool's answer on to the caller.
       query.handler = () => {
         const sendBy = performance.now() + SEND_TIMEOUT
-        takeShare(user, () => queue.push({ query, sendBy })).then(resolve, reject)
+        takeShare(userId, () => queue.push({ query, sendBy })).then(resolve, reject)
       }
       return query as never
     }
@@ -124,8 +124,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // No failed attempt to open a connection is remembered. So the pool has ended, or all connections are in
-    // use.
+    // There is no `lastFailure` if the pool has ended, if all connections are in use, or if a host that
+    // has just answered accepts no more of them.
     if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...servingHost, err: lastFailure }, 'the database is lost')
     servingHost = undefined

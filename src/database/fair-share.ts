@@ -1,6 +1,6 @@
 import fastq from 'fastq'
 import { LRUCache } from 'lru-cache'
-import { Failure } from '../answers/failures.js'
+import { Failure } from '../http/answers/failures.js'
 
 /** How many tasks of one user may wait. */
 const MAX_WAITING_TASKS = 64
@@ -25,9 +25,9 @@ export function shareFairly(concurrency: number) {
     memoMethod: open,
   })
 
-  return async <T>(user: number | undefined, task: () => Promise<T>) => {
-    if (user === undefined) return task()
-    const share = shares.memo(user)
+  return async <T>(userId: number | undefined, task: () => Promise<T>) => {
+    if (userId === undefined) return task()
+    const share = shares.memo(userId)
     if (share.length() >= MAX_WAITING_TASKS) throw new Failure('busy')
     return share.push(task) as Promise<T>
   }
