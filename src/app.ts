@@ -14,7 +14,7 @@ import { migrate } from './database/migrations.js'
 import { openPool } from './database/pool.js'
 import { answerFailures } from './http/answers/failures.js'
 import { addHeaders } from './http/answers/headers.js'
-import { refuseConnection, refuseOddRequests, UNREADABLE_PATH } from './http/answers/unreadable.js'
+import { refuseConnection, refuseOddRequests, UNREADABLE_URL } from './http/answers/unreadable.js'
 import { serveDocs } from './http/document/docs.js'
 import { keepIdleConnections } from './http/drain.js'
 import { validateRequests } from './http/input/validation.js'
@@ -63,8 +63,8 @@ export async function buildApp(config: Config, logStream: LogStream) {
     bodyLimit: BODY_LIMIT,
     // A path parameter may be as long as the head of a request.
     routerOptions: { maxParamLength: maxHeaderSize },
-    // Without this function, Fastify would make a second server for the other address of `localhost`,
-    // which has none of the listeners and limits below.
+    // Without this function, Fastify would make a second server for the other address of `localhost`.
+    // That server would have none of the listeners and limits below.
     serverFactory: (handler) =>
       createServer(
         {
@@ -87,7 +87,7 @@ export async function buildApp(config: Config, logStream: LogStream) {
     // Called for a URL that the router cannot read, before any hook. The request is routed again, so
     // that the hooks run and refuseOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
-      raw.url = UNREADABLE_PATH
+      raw.url = UNREADABLE_URL
       app.routing(raw, reply.raw)
     },
     clientErrorHandler: ({ code }, connection) => {

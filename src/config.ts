@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { compile } from '@fastify/proxy-addr'
 import { fitsBcrypt, isAtMost, isEmail, isVisible } from './texts.js'
 
-/** Thrown by loadConfig. The message has one line for each invalid variable. */
+/** Thrown for invalid variables. The message has one line for each of them. */
 export class ConfigError extends Error {}
 
 /**

@@ -71,10 +71,9 @@ export function guardRoutes(
     const params = request.params as Record<string, string>
     const isOwn = (user: TokenPayload) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
-    // The caller's own record or map needs only a session. If the token says that it is the caller's
-    // own, the first look-up leaves out the permission, and so takes less time. If the user has another
-    // profile by now, the second look-up includes the permission. If the session has ended, neither of
-    // them finds it.
+    // The caller's own record or map needs only a session. If the path has the id of the token, the
+    // first look-up leaves out the permission, and so takes less time. A look-up with the permission
+    // follows if the first one finds no session, or if the user has another profile by now.
     let sesion = isOwn(payload) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')

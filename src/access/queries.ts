@@ -7,18 +7,21 @@ import type { Lookup, Sesion } from './caller.js'
  */
 const SENT_AT_ONCE = 1024
 
-const ADMINISTRADOR = fragment`administrador`
+const IS_ADMINISTRADOR = fragment`administrador`
 /** Whether the profile is an administrator's, or has the permission of the look-up. */
-const PERMITIDO = fragment`
-  administrador or (
-    select has_flag(permisos_perfil, accion)
-    from permisos_perfil
-    where permisos_perfil."idPerfil" = sesion."idPerfil"
-      and "idModulo" = (
-        select id
-        from modulo
-        where "strNombreModulo" = lookup.modulo
-      )
+const IS_PERMITIDO = fragment`
+  administrador or coalesce(
+    (
+      select has_flag(permisos_perfil, accion)
+      from permisos_perfil
+      where permisos_perfil."idPerfil" = sesion."idPerfil"
+        and "idModulo" = (
+          select id
+          from modulo
+          where "strNombreModulo" = lookup.modulo
+        )
+    ),
+    false
   )
 `
 
@@ -34,7 +37,7 @@ const PERMITIDO = fragment`
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
   // The tables of the permissions take a fifth of the statement's time even if PostgreSQL reads none of
   // their rows. So they are in the statement only if one of the look-ups has a permission.
-  const permitido = lookups.some(({ modulo }) => modulo) ? PERMITIDO : ADMINISTRADOR
+  const permitido = lookups.some(({ modulo }) => modulo) ? IS_PERMITIDO : IS_ADMINISTRADOR
   // Spaces make the message of a prepared statement so long that the driver sends it at once. The
   // look-ups have already waited for a turn of the event loop (batchLookups). If they waited for another
   // one, the service would answer some 7 % fewer requests of four clients.

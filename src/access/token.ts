@@ -60,7 +60,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
   return (request) => {
     try {
       const payload = verify(tokenOf(request) ?? '')
-      if (isInteger(payload.id) && isInteger(payload.ver ?? 0)) return payload
+      if (fitsInteger(payload.id) && fitsInteger(payload.ver ?? 0)) return payload
     } catch {
       // The token cannot be verified.
     }
@@ -72,4 +72,4 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
  * Returns whether the value fits a column of the type integer. With any other value the look-up would
  * fail, and with it those of other requests in the same statement.
  */
-const isInteger = (value: number) => (value | 0) === value
+const fitsInteger = (value: number) => (value | 0) === value

@@ -38,27 +38,27 @@ const BYTES = fragment`
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
   const { index, values, otherCondition } = indexFor(filtro)
-  const from = moment(desde)
-  const to = moment(hasta)
-  // Without `antes`, the rows lie before (to, 0). Ids begin with 1, so this excludes every row of the moment
-  // `to`. With `antes`, the rows lie before the row with that id, so `fecha < to` is a condition of its
-  // own.
-  const end =
+  const from = timestamp(desde)
+  const to = timestamp(hasta)
+  // The rows of the page lie before this time and this id. Without `antes` these are `to` and 0. Ids
+  // begin with 1, so they exclude every row of the time `to`. The row `antes` may be later than `to`, so
+  // the statement compares `fecha` with `to` as well.
+  const before =
     antes === undefined
       ? fragment`${to}, 0`
       : fragment`(select fecha from auditoria where id = ${antes}), ${antes}::bigint`
   const data = await sql<(FilaDeAuditoria & { hasNext: boolean })[]>`
-    with filas as (
+    with found as (
       select *
       from auditoria
       where (${index.columns} fecha) >= (${values} ${from})
-        and (${index.columns} fecha, id) < (${values} ${end})
+        and (${index.columns} fecha, id) < (${values} ${before})
         and fecha < ${to}
         and ${otherCondition}
       order by ${index.order} fecha desc, id desc
       limit ${MAX_ROWS + 1}
     ),
-    medidas as (
+    measured as (
       select
         *,
         lead(id) over newest_first is not null as "hasNext",
@@ -66,16 +66,16 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
           sum(${BYTES}) over (newest_first rows between unbounded preceding and 1 preceding),
           0
         ) as "bytesBefore"
-      from filas
+      from found
       window newest_first as (order by fecha desc, id desc)
     )
     select *
-    from medidas
+    from measured
     where "bytesBefore" < ${PAGE_BYTES}
     order by fecha desc, id desc
     limit ${MAX_ROWS}
   `
-  // The schema of the answer leaves out the two columns that `medidas` adds.
+  // The schema of the answer leaves out the two columns that `measured` adds.
   const last = data.at(-1)
   return { data, siguiente: last?.hasNext ? last.id : null }
 }
@@ -116,7 +116,7 @@ function indexFor({ idUsuario, entidad, id }: AuditoriaFiltro) {
 }
 
 /** Returns the timestamp for a number of milliseconds since 1970, which may be infinite. */
-const moment = (milliseconds: number) => fragment`to_timestamp(${milliseconds}::float8 / 1000)`
+const timestamp = (milliseconds: number) => fragment`to_timestamp(${milliseconds}::float8 / 1000)`
 
 /**
  * Finds the rows by which a user got a permission, oldest first

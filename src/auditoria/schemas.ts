@@ -8,7 +8,7 @@ import {
   mustBeText,
   requiredAndNotEmpty,
 } from '../http/input/constraints.js'
-import { FilterId, field, Id, Text } from '../http/input/fields.js'
+import { field, Id, QueryId, Text } from '../http/input/fields.js'
 
 const NullableId = (description: string) => Nullable<number>('integer', { description })
 
@@ -89,9 +89,9 @@ const ENTIDADES = ['usuario', 'perfil', 'modulo', 'permisos', 'auditoria'] as co
 
 export const AuditoriaFiltro = Type.Object({
   antes: Type.Optional(IdDeFila),
-  idUsuario: FilterId('Los cambios que hizo este usuario'),
+  idUsuario: QueryId('Los cambios que hizo este usuario'),
   entidad: Type.Optional(Choice(ENTIDADES, 'Los cambios de esta clase de registro')),
-  id: FilterId('Los cambios del registro con este id. Necesita entidad'),
+  id: QueryId('Los cambios del registro con este id. Necesita entidad'),
   desde: Type.Optional(Moment('Los cambios desde este momento, incluido. Puede ser un día')),
   hasta: Type.Optional(Moment('Los cambios hasta este momento, sin incluirlo. Puede ser un día')),
 })

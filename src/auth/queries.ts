@@ -1,14 +1,8 @@
 import type { Caller, TokenPayload } from '../access/caller.js'
 import { write } from '../access/write.js'
-import { fragment, type Sql } from '../database/sql.js'
+import type { Sql } from '../database/sql.js'
 import { isStorable } from '../texts.js'
 import type { Credenciales, UsuarioDeSesion } from './schemas.js'
-
-const CREDENCIALES = fragment`
-  select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
-  from usuario
-  where require_primary()
-`
 
 /**
  * Finds the user with exactly this name, who may be inactive. Returns undefined if there is none.
@@ -19,9 +13,11 @@ export async function findCredenciales(sql: Sql, nombre: string) {
   if (!isStorable(nombre)) return undefined
   // The index is on the folded names. The comparison of the folded names lets PostgreSQL use it.
   const [usuario] = await sql<Credenciales[]>`
-    ${CREDENCIALES}
-      and fold_case("strNombreUsuario") = fold_case(${nombre})
+    select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
+    from usuario
+    where fold_case("strNombreUsuario") = fold_case(${nombre})
       and "strNombreUsuario" = ${nombre}
+      and require_primary()
   `
   return usuario
 }
@@ -29,9 +25,9 @@ export async function findCredenciales(sql: Sql, nombre: string) {
 /** Finds the caller, as findCredenciales does. Returns undefined if the session has ended. */
 export async function findOwnCredenciales(sql: Sql, { id, ver }: Caller) {
   const [usuario] = await sql<Credenciales[]>`
-    ${CREDENCIALES}
-      and id = ${id}
-      and "versionSesion" = ${ver}
+    select id, "strNombreUsuario", "strPwd", "idEstadoUsuario"
+    from usuario
+    where id = ${id} and "versionSesion" = ${ver} and require_primary()
   `
   return usuario
 }

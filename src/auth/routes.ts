@@ -19,18 +19,18 @@ import {
   updatePassword,
 } from './queries.js'
 import {
-  CAPTCHA_RECHAZADO,
   CambioDePassword,
   type Credenciales,
   Login,
   LoginCorrecto,
   PasswordCambiada,
+  REFUSED_CAPTCHA,
 } from './schemas.js'
 
-const SIN_CREDENCIALES = 'Usuario y contraseña son obligatorios'
-const INCORRECTOS = 'Usuario o contraseña incorrectos.'
-const MISMA = 'La contraseña nueva debe ser distinta'
-const CERRADA = { success: true, message: 'Sesión cerrada correctamente' } as const
+const MISSING_CREDENTIALS = 'Usuario y contraseña son obligatorios'
+const WRONG_CREDENTIALS = 'Usuario o contraseña incorrectos.'
+const SAME_PASSWORD = 'La contraseña nueva debe ser distinta'
+const LOGGED_OUT = { success: true, message: 'Sesión cerrada correctamente' } as const
 
 /** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
 const MAX_ADDRESSES = 100_000
@@ -60,13 +60,13 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     config: {
       access: 'public',
       failures: {
-        invalid: statusCodeAnswer(400, SIN_CREDENCIALES),
+        invalid: statusCodeAnswer(400, MISSING_CREDENTIALS),
         // The contract (section 7) demands exactly this text, with the English words `the service`
         // in it.
         unauthenticated: statusCodeAnswer(
           401,
           'El usuario no existe o su estado es the service.',
-          INCORRECTOS,
+          WRONG_CREDENTIALS,
         ),
         tooMany: USUAL_ANSWERS.tooMany,
         unavailable: statusCodeAnswer(
@@ -85,10 +85,11 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     onRequest: limitByAddress,
     handler: async ({ body, ip, id }) => {
       const { strNombreUsuario, strPwd, captchaToken } = body
-      if (!(await verifyCaptcha(captchaToken, ip))) throw new Failure('invalid', CAPTCHA_RECHAZADO)
+      if (!(await verifyCaptcha(captchaToken, ip))) throw new Failure('invalid', REFUSED_CAPTCHA)
       if (!strNombreUsuario || !strPwd) throw new Failure('invalid')
-      const usuario = await authenticate(await findCredenciales(pool, strNombreUsuario), strPwd)
-      const user = await beginSesion(pool, usuario, { ip, idPeticion: id })
+      const found = await findCredenciales(pool, strNombreUsuario)
+      const credenciales = await authenticate(found, strPwd)
+      const user = await beginSesion(pool, credenciales, { ip, idPeticion: id })
       if (!user) throw new Failure('unauthenticated')
       return success({ token: signToken(user), user })
     },
@@ -98,8 +99,12 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     config: {
       access: 'session',
       failures: {
-        invalid: statusCodeAnswer(400, MISMA),
-        unauthenticated: statusCodeAnswer(401, ...USUAL_ANSWERS.unauthenticated.texts, INCORRECTOS),
+        invalid: statusCodeAnswer(400, SAME_PASSWORD),
+        unauthenticated: statusCodeAnswer(
+          401,
+          ...USUAL_ANSWERS.unauthenticated.messages,
+          WRONG_CREDENTIALS,
+        ),
         tooMany: USUAL_ANSWERS.tooMany,
       },
     },
@@ -113,10 +118,12 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
     onRequest: [limitByAddress, limitByUser],
     handler: async ({ sql, caller, body }) => {
       const { strPwd, strPwdNueva } = body
-      await authenticate(await findOwnCredenciales(sql, caller), strPwd, caller.id)
+      const found = await findOwnCredenciales(sql, caller)
+      await authenticate(found, strPwd, caller.id)
       if (strPwd === strPwdNueva) throw new Failure('invalid')
       const hash = await passwords.hash(strPwdNueva, caller.id)
-      return success({ token: signToken(await updatePassword(sql, hash, caller)) })
+      const payload = await updatePassword(sql, hash, caller)
+      return success({ token: signToken(payload) })
     },
   })
 
@@ -127,12 +134,12 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
       operationId: 'logout',
       summary: 'Cerrar sesión',
       description: 'Termina todas las sesiones del usuario y borra la cookie.',
-      response: { 200: ConfirmationOf(CERRADA) },
+      response: { 200: ConfirmationOf(LOGGED_OUT) },
     },
     handler: async (request, reply) => {
       await endSesiones(request.sql, request.caller)
       reply.clearCookie(TOKEN_COOKIE)
-      return CERRADA
+      return LOGGED_OUT
     },
   })
 
@@ -154,20 +161,20 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   }
 
   /**
-   * Returns `usuario` if there is such a user, who is active and has this password. Otherwise throws
-   * the Failure `unauthenticated`, with the text INCORRECTOS if the password is wrong (contract,
-   * section 7). `caller` is the id of the caller, if there is a session.
+   * Returns `found` if there is such a user, who is active and has this password. Otherwise throws the
+   * Failure `unauthenticated`, with the text WRONG_CREDENTIALS if the password is wrong (contract,
+   * section 7). `userId` is the id of the caller, if there is a session.
    */
-  async function authenticate(usuario: Credenciales | undefined, plain: string, caller?: number) {
-    if (!usuario) throw new Failure('unauthenticated')
-    const who = { id: usuario.id, nombre: usuario.strNombreUsuario }
-    if (!usuario.idEstadoUsuario) {
+  async function authenticate(found: Credenciales | undefined, plain: string, userId?: number) {
+    if (!found) throw new Failure('unauthenticated')
+    const who = { id: found.id, nombre: found.strNombreUsuario }
+    if (!found.idEstadoUsuario) {
       throw new RefusedFailure({ who, reason: 'inactive' }, 'unauthenticated')
     }
-    if (!(await passwords.compare(plain, usuario.strPwd, caller))) {
-      throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', INCORRECTOS)
+    if (!(await passwords.compare(plain, found.strPwd, userId))) {
+      throw new RefusedFailure({ who, reason: 'password' }, 'unauthenticated', WRONG_CREDENTIALS)
     }
-    return usuario
+    return found
   }
 
   /**

@@ -4,11 +4,11 @@ import { Named, Nullable, SuccessField } from '../http/answers/envelopes.js'
 import { mustBeText, requiredAndNotEmpty } from '../http/input/constraints.js'
 import { field, Text } from '../http/input/fields.js'
 
-export const CAPTCHA_RECHAZADO = 'Fallo en la validación del captcha.'
+export const REFUSED_CAPTCHA = 'Fallo en la validación del captcha.'
 
 // The captcha is checked first (contract, section 4.1). So the name and the password have no
 // constraints here, and the handler gets an empty text for one that is missing or is not text.
-const credencial = (keywords: SchemaOptions) =>
+const Credencial = (keywords: SchemaOptions) =>
   field([], {
     decode: (value) => (typeof value === 'string' ? value : ''),
     type: 'string',
@@ -17,11 +17,11 @@ const credencial = (keywords: SchemaOptions) =>
   })
 
 export const Login = Named('Login', 'Las credenciales de un usuario', {
-  strNombreUsuario: credencial({
+  strNombreUsuario: Credencial({
     description: 'Nombre de usuario',
     examples: ['admin'],
   }),
-  strPwd: credencial({
+  strPwd: Credencial({
     format: 'password',
     description: 'Contraseña',
     examples: ['llavero-admin'],
@@ -30,7 +30,7 @@ export const Login = Named('Login', 'Las credenciales de un usuario', {
     max: 8192,
     description: 'El token que da el widget del captcha',
     examples: ['token del widget'],
-    messages: CAPTCHA_RECHAZADO,
+    messages: REFUSED_CAPTCHA,
   }),
 })
 
@@ -43,7 +43,6 @@ export const CambioDePassword = Named('CambioDePassword', 'La contraseña actual
   strPwdNueva: Password,
 })
 
-/** The schema of the token in an answer. */
 const TokenEmitido = Type.String({ description: 'JWT, válido 8 horas' })
 
 export const PasswordCambiada = Named('PasswordCambiada', 'La contraseña está cambiada', {

@@ -33,8 +33,8 @@ export interface Query extends PendingQuery<Row[]> {
 const BIGINT = { ...postgres.BigInt, parse: Number }
 
 /**
- * Returns an instance of postgres.js, which opens connections when statements need them. All of them
- * go to the same host.
+ * Makes an instance of postgres.js, and returns it as `sql`, together with the functions that the pool
+ * needs. The instance opens connections when statements need them. All of them go to the same host.
  */
 export function openDriver(
   { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: Config,

@@ -3,7 +3,7 @@ import { ALWAYS, fragment, type Sql, type Value } from './sql.js'
 /** The number of rows of a page (contract, section 8). */
 export const PAGE_SIZE = 5
 
-const PAGINA = fragment`select * from pagina`
+const PAGE = fragment`select * from page_rows`
 const MATERIALIZED = fragment`materialized`
 const NOT_MATERIALIZED = fragment`not materialized`
 
@@ -14,8 +14,8 @@ export const offset = (page = 1) => (page - 1) * PAGE_SIZE
  * Finds a page of a list, newest rows first, and the number of pages, with one statement. A page
  * past the end has no rows.
  *
- * `rows` is a select of all rows of the list, in any order, with their `id`. `answer` is a select
- * from `pagina`, the rows of the page. It may join other tables.
+ * `rows` is a select of all rows of the list, in any order, with their `id`. `shown` is a select
+ * from `page_rows`, the rows of the page. It may join other tables.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
  * the page and the count. Without one, it reads the list by the index on `id`, from the newest row to
@@ -25,21 +25,21 @@ export async function findPage<Row extends { id: number }>(
   sql: Sql,
   { page, search }: { page?: number; search?: string },
   rows: Value,
-  answer = PAGINA,
+  shown = PAGE,
 ) {
   const materialized = search === undefined ? NOT_MATERIALIZED : MATERIALIZED
   const found = await sql<(Row & { total: number })[]>`
-    with todas as ${materialized} (${rows}),
-    pagina as (
-      select * from todas
+    with all_rows as ${materialized} (${rows}),
+    page_rows as (
+      select * from all_rows
       order by id desc
       limit ${PAGE_SIZE}
       offset ${offset(page)}
     )
-    select cuenta.total, vistas.*
-    from (select count(*) as total from todas) as cuenta
-    left join (${answer}) as vistas on true
-    order by vistas.id desc
+    select counted.total, shown.*
+    from (select count(*) as total from all_rows) as counted
+    left join (${shown}) as shown on true
+    order by shown.id desc
   `
   return splitPage<Row>(found)
 }

@@ -12,8 +12,8 @@ import { startPostgres } from './postgres.js'
 
 const FOLDER = resolve('.llavero')
 const HOST = process.env.HOST || '127.0.0.1'
-const SENT_PORT = process.env.PORT ?? ''
-const PORT = Number(SENT_PORT || 3000)
+const PORT_TEXT = process.env.PORT ?? ''
+const PORT = Number(PORT_TEXT || 3000)
 /** The highest port for the service: the image host uses the next one. */
 const MAX_PORT = 65_534
 const FOLDER_HINT = `To start anew, delete ${FOLDER}, unless another npm run dev uses it.`
@@ -110,10 +110,10 @@ ADMIN_*. Ctrl-C stops the service; its data stays in .llavero/.
 
 /** Throws if PORT is not a valid port, or if another program listens on it. */
 async function checkPort() {
-  const isNumber = /^\d*$/.test(SENT_PORT)
+  const isNumber = /^\d*$/.test(PORT_TEXT)
   const isInRange = PORT >= 1 && PORT <= MAX_PORT
   if (!isNumber || !isInRange) {
-    throw new Error(`PORT=${SENT_PORT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
+    throw new Error(`PORT=${PORT_TEXT} is no port: it must be a number from 1 to ${MAX_PORT}.`)
   }
   const probe = await listen(() => {}, PORT, HOST)
   await probe.close()

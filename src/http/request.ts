@@ -6,8 +6,8 @@ export interface Pipeline {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The first response is that to the request that was passed on last. It is removed when Node has gone
-   * through the other connections. The further ones are those to the requests that wait.
+   * The responses to the requests that wait to be passed on. The first of these requests has been passed
+   * on already: its response keeps its place until Node has gone through the other connections.
    */
   waiting: ServerResponse[]
 }

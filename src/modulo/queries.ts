@@ -33,7 +33,7 @@ export async function listTodosLosModulos(sql: Sql) {
  * Adds a module and returns it as `data`. Throws the Failure `conflict` if the name is taken.
  */
 export async function insertModulo(sql: Sql, modulo: ModuloEnviado, caller: Caller) {
-  const call = sql`select insert_modulo(${sentModulo(modulo)}, ${caller}) as answer`
+  const call = sql`select insert_modulo(${moduloRecord(modulo)}, ${caller}) as answer`
   return write<{ data: Modulo }>(call, FAILURES)
 }
 
@@ -42,7 +42,7 @@ export async function insertModulo(sql: Sql, modulo: ModuloEnviado, caller: Call
  * insertModulo throws.
  */
 export async function updateModulo(sql: Sql, id: number, modulo: ModuloEnviado, caller: Caller) {
-  const call = sql`select update_modulo(${id}, ${sentModulo(modulo)}, ${caller}) as answer`
+  const call = sql`select update_modulo(${id}, ${moduloRecord(modulo)}, ${caller}) as answer`
   return write<{ data: Modulo | null }>(call, FAILURES)
 }
 
@@ -63,7 +63,7 @@ export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
  * with fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and
  * blank characters such as U+2800 are not recognised.
  */
-const sentModulo = (modulo: ModuloEnviado) => ({
+const moduloRecord = (modulo: ModuloEnviado) => ({
   ...modulo,
   semejante: modulo.strNombreModulo
     .normalize('NFKC')

@@ -19,7 +19,7 @@ export type Modulo = Static<typeof Modulo>
 export const ModuloFiltro = Type.Object({ page: PageNumber, search: Search })
 export type ModuloFiltro = Static<typeof ModuloFiltro>
 
-const OBLIGATORIO = 'El nombre del módulo es obligatorio.'
+const MISSING_NOMBRE = 'El nombre del módulo es obligatorio.'
 
 /** A falsy value, such as 0 or false, counts as missing, too (contract, section 7). */
 const requiredAndTruthy: Constraint = {
@@ -43,8 +43,8 @@ const NombreDeModulo = field(
   [requiredAndTruthy, mustBeText, mustBeStorable, mustBeShortInUpperCase],
   {
     messages: {
-      missing: OBLIGATORIO,
-      characters: OBLIGATORIO,
+      missing: MISSING_NOMBRE,
+      characters: MISSING_NOMBRE,
       // This text is the constraint's own. But only a text that is given here makes the Failure
       // `invalid`, which these routes answer with the status 200.
       length: 'El campo strNombreModulo no puede superar los 255 caracteres',

@@ -49,7 +49,7 @@ export async function listPermisos(sql: Sql, page?: number) {
       "strNombreModulo" as "nombreModulo",
       ${FLAGS},
       total
-    from (select sum("numPermisos") as total from perfil) as cuenta
+    from (select sum("numPermisos") as total from perfil) as counted
     left join (
       permisos_perfil
       join perfil on perfil.id = "idPerfil"
@@ -132,7 +132,6 @@ export async function updatePermiso(sql: Sql, id: number, permiso: PermisoEnviad
   return write<{ data: Permiso | null }>(call, FAILURES)
 }
 
-/** Removes a permission record. */
 export async function deletePermiso(sql: Sql, id: number, caller: Caller): Promise<void> {
   await write(sql`select delete_permiso(${id}, ${caller}) as answer`)
 }

@@ -15,7 +15,7 @@ import {
   updatePermiso,
 } from './queries.js'
 import {
-  DePerfilParams,
+  IdPerfilParams,
   MATRIZ_BODY_LIMIT,
   MAX_ENTRADAS,
   MapaDePermisos,
@@ -28,11 +28,11 @@ import {
   SinCambios,
 } from './schemas.js'
 
-const DESCONOCIDO = 'El perfil o el módulo no existe'
-const YA_TIENE = 'El perfil ya tiene permisos sobre ese módulo'
+const UNKNOWN_PERFIL_OR_MODULO = 'El perfil o el módulo no existe'
+const TAKEN_MODULO = 'El perfil ya tiene permisos sobre ese módulo'
 const NO_GUARDADO = 'Error al guardar en base de datos'
-const CAMBIADOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
-const GUARDADA = { success: true, message: 'Matriz actualizada correctamente' } as const
+const CHANGED_PERMISOS = 'Los permisos han cambiado. Vuelva a cargarlos.'
+const SAVED = { success: true, message: 'Matriz actualizada correctamente' } as const
 
 const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { pool }) => {
   const findOwnMapa = cacheMapas(pool)
@@ -57,8 +57,8 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitAgregar' },
       failures: {
-        invalid: statusCodeAnswer(400, DESCONOCIDO),
-        conflict: statusCodeAnswer(409, YA_TIENE),
+        invalid: statusCodeAnswer(400, UNKNOWN_PERFIL_OR_MODULO),
+        conflict: statusCodeAnswer(409, TAKEN_MODULO),
       },
     },
     schema: {
@@ -74,9 +74,9 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     config: {
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       failures: {
-        invalid: statusCodeAnswer(400, DESCONOCIDO),
+        invalid: statusCodeAnswer(400, UNKNOWN_PERFIL_OR_MODULO),
         notFound: statusCodeAnswer(404, 'Permiso no encontrado'),
-        conflict: statusCodeAnswer(409, YA_TIENE),
+        conflict: statusCodeAnswer(409, TAKEN_MODULO),
       },
     },
     schema: {
@@ -119,7 +119,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     schema: {
       operationId: 'getMisPermisos',
       summary: 'Consultar el mapa de permisos de un perfil',
-      params: DePerfilParams,
+      params: IdPerfilParams,
       // The handler sends a body that is already serialized.
       response: { 200: Type.Unsafe<Buffer>(MapaDePermisos), 304: SinCambios },
     },
@@ -152,7 +152,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
     schema: {
       operationId: 'listPermisosPorPerfil',
       summary: 'Listar los permisos de un perfil',
-      params: DePerfilParams,
+      params: IdPerfilParams,
       response: { 200: SuccessOf(Type.Array(Permiso, { description: 'Los permisos del perfil' })) },
     },
     handler: async ({ sql, params }, reply) => {
@@ -168,7 +168,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       access: { modulo: 'PERMISOS', accion: 'bitEditar' },
       etag: true,
       failures: {
-        changed: statusCodeAnswer(412, CAMBIADOS),
+        changed: statusCodeAnswer(412, CHANGED_PERMISOS),
         conflict: statusCodeAnswer(500, NO_GUARDADO),
         unexpected: statusCodeAnswer(500, NO_GUARDADO),
       },
@@ -179,7 +179,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       description: 'Con If-Match, solo si los permisos tienen todavía esa versión.',
       headers: MatrizHeaders,
       body: Matriz,
-      response: { 200: ConfirmationOf(GUARDADA) },
+      response: { 200: ConfirmationOf(SAVED) },
     },
     handler: async ({ sql, caller, body, headers }, reply) => {
       const { idPerfil, permisos = [] } = body
@@ -193,7 +193,7 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       const ifMatch = headers['if-match'] ?? null
       const { version } = await replacePermisos(sql, idPerfil, permisos, ifMatch, caller)
       if (version !== null) reply.header('etag', etagOf(version))
-      return GUARDADA
+      return SAVED
     },
   })
 }

@@ -4,7 +4,7 @@ import { Named, SuccessField } from '../http/answers/envelopes.js'
 import { type Constraint, mustBeBoolean, mustBeList, required } from '../http/input/constraints.js'
 import { field, Id, Omissible, readObject } from '../http/input/fields.js'
 
-const OBLIGATORIO = { missing: 'Perfil y Módulo son obligatorios' }
+const MISSING_IDS = { missing: 'Perfil y Módulo son obligatorios' }
 
 /**
  * Returns the schemas of the five flags of a permission record. `flag` takes the description of a
@@ -40,7 +40,7 @@ const mustBeFlag: Constraint = {
 }
 
 /** Returns the schema of a flag in a request. */
-const sentFlag = (description: string) =>
+const Flag = (description: string) =>
   Omissible(
     field([mustBeFlag], {
       decode: (value) => value === true,
@@ -91,16 +91,16 @@ export const MapaDePermisos = Named('MapaDePermisos', 'El mapa de permisos de un
 export const SinCambios = Type.Unsafe<undefined>(Type.Null({ description: 'Sin cambios' }))
 
 export const PermisoEnviado = Named('PermisoEnviado', 'El permiso que se guarda', {
-  idPerfil: Id(ID_PERFIL, OBLIGATORIO),
-  idModulo: Id(ID_MODULO, OBLIGATORIO),
-  ...flags(sentFlag),
+  idPerfil: Id(ID_PERFIL, MISSING_IDS),
+  idModulo: Id(ID_MODULO, MISSING_IDS),
+  ...flags(Flag),
 })
 export type PermisoEnviado = Static<typeof PermisoEnviado>
 
 /** One entry of a matrix. */
 export const EntradaDeMatriz = Named('EntradaDeMatriz', 'Los permisos del perfil sobre un módulo', {
   idModulo: Id(ID_MODULO),
-  ...flags(sentFlag),
+  ...flags(Flag),
 })
 export type EntradaDeMatriz = Static<typeof EntradaDeMatriz>
 
@@ -143,6 +143,6 @@ export const MatrizHeaders = Type.Object({
 export const PermisoParams = Type.Object({
   id: Id('Id del permiso', 'ID de permiso inválido'),
 })
-export const DePerfilParams = Type.Object({
+export const IdPerfilParams = Type.Object({
   idPerfil: Id('Id del perfil', 'ID de perfil inválido'),
 })

@@ -25,8 +25,8 @@ const NOMBRE = fragment`"strNombreUsuario"`
 const CORREO = fragment`"strCorreo"`
 /** The rows of a page, with the names of the profiles. */
 const CON_PERFIL = fragment`
-  select pagina.*, "strNombrePerfil" as "nombrePerfil"
-  from pagina
+  select page_rows.*, "strNombrePerfil" as "nombrePerfil"
+  from page_rows
   join perfil on perfil.id = "idPerfil"
 `
 
@@ -37,7 +37,7 @@ const FAILURES: FailureByConstraint = {
 }
 
 /** The messages of the Failure `conflict` for a user. */
-export const CONFLICT_TEXTS = Object.values(FAILURES).map(([, message = '']) => message)
+export const CONFLICT_MESSAGES = Object.values(FAILURES).map(([, message = '']) => message)
 
 /** Finds one page of the users that match the filter, and the number of pages. */
 export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {

@@ -7,7 +7,7 @@ import { ConfirmationOf, DELETED, PageOf, SuccessOf, success } from '../http/ans
 import { Failure, statusCodeAnswer, successFalseAnswer } from '../http/answers/failures.js'
 import { type ImagenAlojada, imageHost } from './imagen.js'
 import {
-  CONFLICT_TEXTS,
+  CONFLICT_MESSAGES,
   checkUsuarioWrite,
   deleteUsuario,
   findUsuario,
@@ -83,7 +83,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitAgregar' },
       failures: {
-        conflict: statusCodeAnswer(500, ...CONFLICT_TEXTS),
+        conflict: statusCodeAnswer(500, ...CONFLICT_MESSAGES),
         upload: statusCodeAnswer(500, 'No se pudo subir la imagen'),
         tooLarge: statusCodeAnswer(500, 'La imagen es demasiado grande'),
       },
@@ -109,7 +109,7 @@ const usuarioRoutes: FastifyPluginAsyncTypebox<Options> = async (app, options) =
     config: {
       access: { modulo: 'USUARIO', accion: 'bitEditar' },
       failures: {
-        conflict: statusCodeAnswer(500, ...CONFLICT_TEXTS),
+        conflict: statusCodeAnswer(500, ...CONFLICT_MESSAGES),
         upload: statusCodeAnswer(500, NO_ACTUALIZADO),
         tooLarge: statusCodeAnswer(500, NO_ACTUALIZADO),
         unexpected: statusCodeAnswer(500, NO_ACTUALIZADO),

@@ -11,12 +11,12 @@ import {
 } from '../http/input/constraints.js'
 import {
   Bool,
-  FilterId,
   field,
   Id,
   Omissible,
   PageNumber,
   QueryBoolean,
+  QueryId,
   Search,
   Text,
 } from '../http/input/fields.js'
@@ -69,13 +69,13 @@ export type UsuarioVisto = Static<typeof UsuarioVisto>
 export const UsuarioFiltro = Type.Object({
   page: PageNumber,
   search: Search,
-  idPerfil: FilterId('Id del perfil'),
+  idPerfil: QueryId('Id del perfil'),
   estado: QueryBoolean('Solo los activos, o solo los inactivos'),
 })
 export type UsuarioFiltro = Static<typeof UsuarioFiltro>
 
 /** The password in an update. The empty text means the same as a missing field. */
-const PasswordNuevo = field<string>(PASSWORD_CONSTRAINTS, {
+const PasswordEditada = field<string>(PASSWORD_CONSTRAINTS, {
   format: 'password',
   description: 'Contraseña nueva. Si falta o está vacía, sigue la que hay',
 })
@@ -129,7 +129,7 @@ export const UsuarioEditado = Named(
     strCorreo: Correo,
     strNumeroCelular: Celular,
     idEstadoUsuario: Bool(ACTIVO),
-    strPwd: Omissible(PasswordNuevo),
+    strPwd: Omissible(PasswordEditada),
     imagenBase64: Omissible(Imagen),
   },
 )

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * The answer to a kind of failure. The OpenAPI document lists all `texts`. The first one is the
+ * The answer to a kind of failure. The OpenAPI document lists all `messages`. The first one is the
  * default: a Failure without a text of its own gets it. If a route declares an empty list, each
  * Failure of this kind has a text of its own.
  */
@@ -9,17 +9,17 @@ export interface FailureAnswer {
   status: number
   /** The fields of the body beside the `message`. */
   fields: Record<string, number | boolean>
-  texts: string[]
+  messages: string[]
 }
 
 /** Returns an answer in shape A, `{ statusCode, message }` (contract, section 7). */
-export function statusCodeAnswer(status: number, ...texts: string[]): FailureAnswer {
-  return { status, fields: { statusCode: status }, texts }
+export function statusCodeAnswer(status: number, ...messages: string[]): FailureAnswer {
+  return { status, fields: { statusCode: status }, messages }
 }
 
 /** Returns an answer in shape B, `{ success: false, message }` (contract, section 7). */
-export function successFalseAnswer(status: number, ...texts: string[]): FailureAnswer {
-  return { status, fields: { success: false }, texts }
+export function successFalseAnswer(status: number, ...messages: string[]): FailureAnswer {
+  return { status, fields: { success: false }, messages }
 }
 
 /** The failures that every route can have, with their usual answers (see USUAL_ANSWERS). */
@@ -96,7 +96,7 @@ export function answerFailures(app: FastifyInstance) {
     const failure = toFailure(error)
     const { code, cause } = failure
     const declared = request.routeOptions.config.failures
-    const { status, fields, texts } = declared?.[code] ?? USUAL_ANSWERS[code]
+    const { status, fields, messages } = declared?.[code] ?? USUAL_ANSWERS[code]
     request.failure = failure
 
     const details = { err: cause }
@@ -110,7 +110,7 @@ export function answerFailures(app: FastifyInstance) {
     if (code === 'busy') reply.header('retry-after', RETRY_AFTER)
     // Fastify would serialize an object by the schema that the route has for this status. For a
     // failure with status 200 that is the schema of the success.
-    const json = JSON.stringify({ ...fields, message: failure.message || texts[0] })
+    const json = JSON.stringify({ ...fields, message: failure.message || messages[0] })
     return reply.code(status).type(JSON_TYPE).send(json)
   })
 }

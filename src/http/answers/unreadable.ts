@@ -6,7 +6,7 @@ import { Failure, JSON_TYPE, USUAL_ANSWERS } from './failures.js'
 import { API_HEADERS } from './headers.js'
 
 /** Takes the place of a URL that the router cannot read. No client can send an empty one. */
-export const UNREADABLE_PATH = ''
+export const UNREADABLE_URL = ''
 
 /** How many headers a request may have. Even an empty header takes memory. */
 const MAX_HEADERS = 200
@@ -48,7 +48,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   const reqId = randomUUID()
   app.log.info({ reqId, status, ip: connection.remoteAddress, reason }, 'request')
 
-  const [message] = USUAL_ANSWERS.unreadable.texts
+  const [message] = USUAL_ANSWERS.unreadable.messages
   const body = JSON.stringify({ statusCode: status, message })
   // A request that has not been read to its end gets this answer instead of its own.
   response?.detachSocket(connection)
@@ -97,7 +97,7 @@ export function refuseOddRequests(app: FastifyInstance) {
     // The names and the values are separate entries.
     const hasTooMany = raw.rawHeaders.length > 2 * MAX_HEADERS
     // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
-    if (lacksHost || hasTooMany || raw.url === UNREADABLE_PATH || !ip) {
+    if (lacksHost || hasTooMany || raw.url === UNREADABLE_URL || !ip) {
       throw new Failure('unreadable')
     }
     // Fastify would take an asterisk at the start of a path for a slash.

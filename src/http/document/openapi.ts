@@ -143,12 +143,12 @@ const HEADERS: Record<number, object> = {
 
 /** Returns the schema of all answers with one status: the `success`, if any, and the `failures`. */
 function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
-  const texts = [...new Set(failures.flatMap(({ texts }) => texts))]
-  const isOpen = failures.some(({ texts }) => texts.length === 0)
+  const messages = [...new Set(failures.flatMap(({ messages }) => messages))]
+  const isOpen = failures.some(({ messages }) => messages.length === 0)
   const schemas = success ? [success] : []
-  const descriptions = success ? [success.description ?? 'Hecho', ...texts] : texts
+  const descriptions = success ? [success.description ?? 'Hecho', ...messages] : messages
   const [failure] = failures
-  if (failure) schemas.push(failureSchema(failure, texts, isOpen))
+  if (failure) schemas.push(failureSchema(failure, messages, isOpen))
   return {
     ...Type.Union(schemas),
     'x-response-description': descriptions.join(' · '),
@@ -156,11 +156,11 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
 }
 
 /**
- * Returns the schema of the bodies of failures with one status. Their message is one of `texts`, or
+ * Returns the schema of the bodies of failures with one status. Their message is one of `messages`, or
  * any text if `isOpen`.
  */
-function failureSchema({ fields }: FailureAnswer, texts: string[], isOpen: boolean): TSchema {
-  const text = texts.length === 1 ? { const: texts[0] } : { enum: texts }
+function failureSchema({ fields }: FailureAnswer, messages: string[], isOpen: boolean): TSchema {
+  const text = messages.length === 1 ? { const: messages[0] } : { enum: messages }
   const message = Type.Unsafe({
     type: 'string',
     description: 'Qué ha fallado',

@@ -23,17 +23,17 @@ export interface Constraint {
 }
 
 /** Returns the constraint `missing`, which is violated if the value is one of `values`. */
-const isNoneOf = (...values: unknown[]): Constraint => ({
+const presentUnless = (...values: unknown[]): Constraint => ({
   key: 'missing',
   message: 'El campo %s es obligatorio',
   isSatisfied: (value) => !values.includes(value),
 })
 
 /** A field that is null counts as missing. */
-export const required = isNoneOf(undefined, null)
+export const required = presentUnless(undefined, null)
 
 /** Like `required`, but an empty text counts as missing, too. */
-export const requiredAndNotEmpty = isNoneOf(undefined, null, '')
+export const requiredAndNotEmpty = presentUnless(undefined, null, '')
 
 /** Like `required`, but an empty text and a text of only white space count as missing, too. */
 export const requiredAndNotBlank: Constraint = {

@@ -114,7 +114,7 @@ export const Id = (description: string, messages?: Messages) =>
   })
 
 /** Returns the schema of an optional query parameter that is an id. `/docs` does not prefill it. */
-export const FilterId = (description: string) =>
+export const QueryId = (description: string) =>
   Type.Optional({ ...Id(description), examples: undefined })
 
 /** Returns the schema of a field of a body that may be missing or null. Both mean the same. */

@@ -33,8 +33,8 @@ const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
- * as `null`. An answer is sent only after the whole body has arrived, except a refusal of unreadable
- * bytes (answers/unreadable.ts). Four Failures may be thrown:
+ * as `null`. An answer is sent only after the whole body has arrived, except if Node cannot read the
+ * request (refuseConnection in answers/unreadable.ts). Four Failures may be thrown:
  *
  * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger than
  *   FREE_VALUES_BYTES and may have more than 1,000 values
@@ -91,14 +91,14 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
    * would have more than `maxBytes`, or those of the user more than half of that.
    */
   function setBodyBytes(request: FastifyRequest, bytes: number) {
-    const user = request.userId
+    const { userId } = request
     const more = bytes - (request.bodyBytes ?? 0)
-    const bytesOfUser = (bytesByUser.get(user) ?? 0) + more
+    const bytesOfUser = (bytesByUser.get(userId) ?? 0) + more
     const isTooMuch = bytesOfAll + more > maxBytes || bytesOfUser > maxBytes / 2
     if (isTooMuch) throw new Failure('busy')
     request.bodyBytes = bytes
     bytesOfAll += more
-    bytesByUser.set(user, bytesOfUser)
+    bytesByUser.set(userId, bytesOfUser)
   }
 
   // Many clients read the answer only after they have sent everything. So the answer waits until the

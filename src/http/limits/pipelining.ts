@@ -7,8 +7,8 @@ const MAX_UNANSWERED = 16
 
 /**
  * Drops a request. When limitPipelining has closed a connection, this function takes the place of the
- * parser's `onIncoming`, and gets the head of each further request that Node has already read. `upgrade`
- * is true for a request with the header `Upgrade`. If it stayed true, Node would hand over the
+ * parser's `onIncoming`, and gets the head of each further request that Node has already read. It clears
+ * `upgrade`, which is true for a request with the header `Upgrade`. Otherwise Node would hand over the
  * connection, and Node 24 would not abort the requests in flight. The result 0 makes the parser go on.
  */
 function ignore(request: { upgrade: boolean }) {
