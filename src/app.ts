@@ -47,12 +47,12 @@ const ABOUT = {
 
 /**
  * Returns the service as `app`, with its pool and its threads that hash passwords. The app listens
- * only after `start`. When it is closed, it ends the pool and the threads. The log lines are written
- * to `logStream`.
+ * only after `start`. When it is closed, it ends the pool and the threads. The log lines are
+ * written to `logStream`.
  *
- * Fastify runs the hooks of requests in the order in which they are added, so the order of the calls
- * below matters. docs/architecture.md, section `The way of a request`, has the steps with their
- * files.
+ * Fastify runs the hooks of requests in the order in which they are added, so the order of the
+ * calls below matters. docs/architecture.md, section `The way of a request`, has the steps with
+ * their files.
  */
 export async function buildApp(config: Config, logStream: LogStream) {
   const app = Fastify({
@@ -63,8 +63,8 @@ export async function buildApp(config: Config, logStream: LogStream) {
     bodyLimit: BODY_LIMIT,
     // A path parameter may be as long as the head of a request.
     routerOptions: { maxParamLength: maxHeaderSize },
-    // Without this function, Fastify would make a second server for the other address of `localhost`.
-    // That server would have none of the listeners and limits below.
+    // Without this function, Fastify would make a second server for the other address of
+    // `localhost`. That server would have none of the listeners and limits below.
     serverFactory: (handler) =>
       createServer(
         {
@@ -84,8 +84,8 @@ export async function buildApp(config: Config, logStream: LogStream) {
       ),
     // Requests that arrive on open connections while the server closes are still served.
     return503OnClosing: false,
-    // Called for a URL that the router cannot read, before any hook. The request is routed again, so
-    // that the hooks run and refuseOddRequests refuses it.
+    // Called for a URL that the router cannot read, before any hook. The request is routed again,
+    // so that the hooks run and refuseOddRequests refuses it.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.url = UNREADABLE_URL
       app.routing(raw, reply.raw)
@@ -147,9 +147,9 @@ export async function buildApp(config: Config, logStream: LogStream) {
     if (applied) app.log.info({ applied }, 'database is up to date')
     else app.log.warn('the schema is newer than this release: nothing is changed')
 
-    // The statement goes through the pool, for two reasons. If a pooler refuses the pool's settings, the
-    // start fails here, and not the first request. And the pool's statements have a time limit, so a
-    // replica that has been killed meanwhile makes nobody an administrator later.
+    // The statement goes through the pool, for two reasons. If a pooler refuses the pool's
+    // settings, the start fails here, and not the first request. And the pool's statements have a
+    // time limit, so a replica that has been killed meanwhile makes nobody an administrator later.
     await ensureAdministrador(pool, passwords, config, app.log)
     return app.listen({ host: config.HOST, port: config.PORT })
   }

@@ -176,7 +176,8 @@ function parseCloudinaryUrl(text: string) {
 }
 
 /**
- * The values of `sslmode` (docs/configuration.md), and those of `ssl`, which other drivers use instead.
+ * The values of `sslmode` (docs/configuration.md), and those of `ssl`, which other drivers use
+ * instead.
  */
 const TLS_MODE = /^(disable|false|prefer|allow|require|true|verify-ca|verify-full)$/
 

@@ -98,8 +98,8 @@ it('carries out every write that is in flight while a column is added to each ta
   }
 })
 
-// One table gets a column at a time: a column of `modulo` would also renew the plans that must notice a
-// column of `permisos_perfil`.
+// One table gets a column at a time: a column of `modulo` would also renew the plans that must
+// notice a column of `permisos_perfil`.
 it.each(TABLES)(
   'records a new column of %s on a connection that has written before',
   async (table) => {

@@ -14,8 +14,8 @@ interface Client {
 }
 
 /**
- * Starts a TCP proxy to the database of `url` that can fail like a network. If `url` is changed, new
- * connections lead elsewhere. With `tls`, clients connect to the proxy over TLS.
+ * Starts a TCP proxy to the database of `url` that can fail like a network. If `url` is changed,
+ * new connections lead elsewhere. With `tls`, clients connect to the proxy over TLS.
  */
 export async function startDatabaseProxy(url: URL, { tls = false } = {}) {
   const clients = new Set<Client>()

@@ -56,7 +56,8 @@ export async function sendDuring<T>(
   await sql.begin(async (tx) => {
     await lock(tx)
     answer = send()
-    // If this function throws an error before it awaits the answer, the answer may be one that rejects.
+    // If this function throws an error before it awaits the answer, the answer may be one that
+    // rejects.
     answer.catch(() => {})
     await expect.poll(() => countWaiting(sql)).toBe(count)
     await meanwhile?.(tx)

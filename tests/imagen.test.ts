@@ -195,7 +195,8 @@ describe('an image host', () => {
     // While the timers are faked, expect.poll would advance the time.
     const arrived = new Promise<IncomingMessage>((resolve) => {
       upload = (request, response) => {
-        // Unlike the time limit of the SDK, that of the service does not start again with each byte.
+        // Unlike the time limit of the SDK, that of the service does not start again with each
+        // byte.
         response.write(' ')
         resolve(request)
       }

@@ -177,7 +177,8 @@ it('answers lists and refuses further logins with 503 while 256 logins wait for 
   expect(await list()).toMatchObject({ status: 200 })
   expect(await login()).toMatchObject(REFUSED)
 
-  // The captcha service has 5 s to answer. If the list had waited for a login, it would be too late.
+  // The captcha service has 5 s to answer. If the list had waited for a login, it would be too
+  // late.
   captcha.isHanging = false
   for (const response of captcha.waiting) response.end('{"success":false}')
   const statuses = (await Promise.all(logins)).map(({ status }) => status)

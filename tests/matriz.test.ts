@@ -23,7 +23,9 @@ await sql`
 `
 await sql`create trigger pausa after delete on permisos_perfil execute function pausa()`
 
-/** How many matrices there are. Matrix `n`, from 1 on, has the flags that the bits of `n` stand for. */
+/**
+ * How many matrices there are. Matrix `n`, from 1 on, has the flags that the bits of `n` stand for.
+ */
 const MATRICES = 31
 
 /** Returns the modules of matrix `n`. */

@@ -142,8 +142,8 @@ describe.concurrent.each([
       proxy[LOUD_FAULTS[round % LOUD_FAULTS.length] ?? 'cut']()
       await answers
     }
-    // The statements of the last round may have been answered before the fault. Then the pool has not
-    // noticed the fault yet, and the next statements may fail.
+    // The statements of the last round may have been answered before the fault. Then the pool has
+    // not noticed the fault yet, and the next statements may fail.
     await occupy(0)
     expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   })

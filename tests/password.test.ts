@@ -16,8 +16,8 @@ const { data: perfil } = (await call('POST', '/api/perfil', { strNombrePerfil: '
 
 let turn = 0
 /**
- * Adds a user with the password `una clave` and without permissions; returns the user's id, name and
- * token.
+ * Adds a user with the password `una clave` and without permissions; returns the user's id, name
+ * and token.
  */
 async function addUser() {
   turn += 1

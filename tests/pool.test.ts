@@ -107,7 +107,8 @@ it('keeps no memory of failed attempts to open a connection', async ({ expect, o
   expect(count() - before).toBeLessThanOrEqual(2 * size)
 })
 
-// This test sends statements in certain turns of the event loop, so it does not run beside others either.
+// This test sends statements in certain turns of the event loop, so it does not run beside others
+// either.
 it('resolves no statement that is sent while its connection is being reset', async ({
   expect,
   direct,
@@ -283,8 +284,8 @@ it.concurrent('takes no answer of a host that it has left for one of the next ho
   const late = expect(sql`select pg_sleep(3)`).resolves.toHaveLength(1)
   proxy.refuseFurther()
   await sleep(1100)
-  // The late answer comes while this statement looks for a host. It does not mean that a host has too
-  // many connections.
+  // The late answer comes while this statement looks for a host. It does not mean that a host has
+  // too many connections.
   expect(await failure(sql`select 1`)).toContain(NOT_SENT)
   await late
 })

@@ -89,8 +89,8 @@ const SETTINGS = {
   full_page_writes: 'off',
   max_wal_size: '4GB',
   max_connections: '300',
-  // With so many connections, this leaves room for less than 8,000 locks. So a write of 12,000 profiles
-  // fails in modulo.test.ts if it needs a lock for each of them.
+  // With so many connections, this leaves room for less than 8,000 locks. So a write of 12,000
+  // profiles fails in modulo.test.ts if it needs a lock for each of them.
   max_locks_per_transaction: '10',
   autovacuum: 'off',
 }

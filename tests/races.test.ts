@@ -15,17 +15,17 @@ import { countWaiting, type Step, sendDuring } from './hold.js'
 import { insertModulo, insertPerfil, insertPermiso, insertUsuario } from './tables.js'
 
 // A write first checks whether the caller may change a row, and then changes it. The first group of
-// tests creates the row between the check and the change: the write must behave as if the row did not
-// exist. The attacker guesses the id of the next row and sends a write with this id. Meanwhile an
-// administrator creates the row, which the attacker may not change: a profile with more
-// permissions, or a row of such a profile. The attacker must get the answer for an unknown id, and the
-// row must not change.
+// tests creates the row between the check and the change: the write must behave as if the row did
+// not exist. The attacker guesses the id of the next row and sends a write with this id. Meanwhile
+// an administrator creates the row, which the attacker may not change: a profile with more
+// permissions, or a row of such a profile. The attacker must get the answer for an unknown id, and
+// the row must not change.
 //
 // In the second group, somebody else writes meanwhile what the check has read. That must wait until
 // the attacker's write has ended.
 //
-// Both groups replace the SQL functions that make the checks. Each replacement makes the same check and
-// then waits until the test releases an advisory lock.
+// Both groups replace the SQL functions that make the checks. Each replacement makes the same check
+// and then waits until the test releases an advisory lock.
 
 /** The SQL functions that check a write, and the keys of the advisory locks at which they stop. */
 const CHECKS = { begin_write: 11, refuse_beyond: 12 }
@@ -57,7 +57,9 @@ const record = (idPerfil: number, idModulo: number, granted: Flag[]) => ({
   ...flags(...granted),
 })
 
-/** Inserts a profile that has every flag on the four system modules, and a user who has the profile. */
+/**
+ * Inserts a profile that has every flag on the four system modules, and a user who has the profile.
+ */
 async function insertCaller(nombre: string) {
   const idPerfil = await insertPerfil(sql, nombre)
   const records = [1, 2, 3, 4].map((idModulo) => record(idPerfil, idModulo, FLAGS))
@@ -208,7 +210,9 @@ const writeRecord = (): Request => [
 /** Sends an administrator's request, which must be answered with 200. */
 const succeed = async (...request: Request) => expect((await call(...request)).status).toBe(200)
 
-/** Writes of what decides whether the attacker may write. They leave the attacker's rights alone. */
+/**
+ * Writes of what decides whether the attacker may write. They leave the attacker's rights alone.
+ */
 const CHANGES: {
   name: string
   write?: () => Request | Promise<Request>
@@ -345,8 +349,8 @@ describe('while a write is between its check and its change', () => {
 })
 
 /**
- * Sends the requests while it holds a lock. Sends each of them when all those before it wait. Returns
- * their answers.
+ * Sends the requests while it holds a lock. Sends each of them when all those before it wait.
+ * Returns their answers.
  */
 async function sendInOrder(lock: Begin, ...requests: (() => Promise<any>)[]) {
   const answers: Promise<any>[] = []

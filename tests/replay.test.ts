@@ -248,8 +248,9 @@ it('the rows of the audit, in their order, give the four tables after each write
 const valuesOf = (table: Table | undefined) => Object.values(table ?? {})
 
 /**
- * Returns for each user the ids of the rows by which the user got the flag `bitEditar` on the module with
- * this name, computed from the first row to the last one. Users without such rows are left out.
+ * Returns for each user the ids of the rows by which the user got the flag `bitEditar` on the
+ * module with this name, computed from the first row to the last one. Users without such rows are
+ * left out.
  */
 function origins(filas: Row[], nombre: string) {
   const tables = newTables()

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import { listen } from '../src/dev/local.js'
+import { listen } from '../src/dev/listen.js'
 import { closeAtEnd } from './cleanup.js'
 
 /**

@@ -36,8 +36,8 @@ export async function killAll() {
 }
 
 /**
- * Starts the compiled service, or another program, as a process whose environment has only `env` and
- * PATH.
+ * Starts the compiled service, or another program, as a process whose environment has only `env`
+ * and PATH.
  */
 export function launch(env: Environment, program = COMPILED) {
   const child = spawn(process.execPath, program, {

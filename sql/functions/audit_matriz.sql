@@ -6,9 +6,9 @@
 -- after the replacement. Every record gets a new id. So `despues` also has `ids`, the ids of all
 -- records of the profile in the order of `idModulo`.
 --
--- The statement reads permisos_perfil. So when the table gets a column, PostgreSQL plans the statement
--- anew, and the audit has that column. An aggregate without `group by` has one row, so record_permisos
--- is called once, even if no record differs.
+-- The statement reads permisos_perfil. So when the table gets a column, PostgreSQL plans the
+-- statement anew, and the audit has that column. An aggregate without `group by` has one row, so
+-- record_permisos is called once, even if no record differs.
 create or replace function audit_matriz(p_id_perfil integer, p_antes permisos_perfil[])
 returns void
 language plpgsql
@@ -16,8 +16,8 @@ as $$
 begin
   perform record_permisos(
     p_id_perfil,
-    -- The records after the replacement minus those before it. A record that only changes is counted
-    -- in both.
+    -- The records after the replacement minus those before it. A record that only changes is
+    -- counted in both.
     count(despues.id) - count(antes.id),
     jsonb_build_object('permisos', coalesce(
       array_agg(fila_antes order by modulo.id) filter (where antes.id is not null),

@@ -12,8 +12,8 @@
 -- - `ver`: the version of the user's sessions in the caller's token.
 -- - `modulo`, `accion`: the permission that the endpoint needs.
 -- - `enforced`: whether permissions are checked. It is false with AUTHORIZATION=client, and if the
---   endpoint needs only a session. In the second case a replica of release 0.2.0 sends true, and a JSON
---   null as `modulo`.
+--   endpoint needs only a session. In the second case a replica of release 0.2.0 sends true, and a
+--   JSON null as `modulo`.
 -- - `ip`, `idPeticion`: the client's address and the request's id, for the audit.
 --
 -- Returns:
@@ -22,16 +22,16 @@
 --   the caller is an administrator, or if `enforced` is false: then nothing limits the write.
 --
 -- Locks in this order, so that writes do not deadlock:
--- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends the
---    session or changes the user's profile meanwhile;
--- 2. two advisory locks, by ascending id: a shared one on the caller's profile, and an exclusive one on
---    the first profile of `p_perfiles`, or on the second if the first is null. The exclusive one waits for
---    the writes in progress of all callers who have that profile. Writes that these callers begin later
---    wait for it;
+-- 1. share_usuario for the caller, and then the caller's row with `for share`, so that nobody ends
+--    the session or changes the user's profile meanwhile;
+-- 2. two advisory locks, by ascending id: a shared one on the caller's profile, and an exclusive
+--    one on the first profile of `p_perfiles`, or on the second if the first is null. The exclusive
+--    one waits for the writes in progress of all callers who have that profile. Writes that these
+--    callers begin later wait for it;
 -- 3. the rows of `p_perfiles` with `for no key update`, and that of the caller's profile with
 --    `for share`, by ascending id.
--- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so it
--- sees everything that was committed before the locks were granted.
+-- Foreign-key checks wait for none of these row locks. A later statement reads the permission, so
+-- it sees everything that was committed before the locks were granted.
 --
 -- Until the transaction ends, the audit names this caller.
 --
@@ -64,9 +64,9 @@ begin
     raise exception using errcode = 'LL401', message = 'session ended';
   end if;
 
-  -- If the written profile is the caller's own, the exclusive lock comes first. In the other order two
-  -- such writes would each hold the shared lock and wait for the other to release it. If `v_exclusive` is
-  -- null, neither condition is true.
+  -- If the written profile is the caller's own, the exclusive lock comes first. In the other order
+  -- two such writes would each hold the shared lock and wait for the other to release it. If
+  -- `v_exclusive` is null, neither condition is true.
   if v_exclusive <= v_own then
     perform pg_advisory_xact_lock(73057, v_exclusive);
   end if;
@@ -75,8 +75,8 @@ begin
     perform pg_advisory_xact_lock(73057, v_exclusive);
   end if;
 
-  -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's profile,
-  -- the caller's profile, and the other rows of `p_perfiles`.
+  -- Three statements lock the rows by ascending id: those of `p_perfiles` up to the caller's
+  -- profile, the caller's profile, and the other rows of `p_perfiles`.
   perfiles := array(
     select id from perfil
     where id = any(p_perfiles) and id <= v_own

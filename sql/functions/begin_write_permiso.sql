@@ -4,13 +4,13 @@
 -- Takes the id of the record, which is null for a new record. Takes the new content of the record,
 -- {idPerfil, idModulo, …flags}, which is null for a deletion.
 --
--- Returns the ids of the record's present profile and of its new profile, if they exist. Both profiles
--- are locked. A later statement may write only a record of these profiles: a record of any other
--- profile was added after this function had looked for it, and counts as unknown.
+-- Returns the ids of the record's present profile and of its new profile, if they exist. Both
+-- profiles are locked. A later statement may write only a record of these profiles: a record of any
+-- other profile was added after this function had looked for it, and counts as unknown.
 --
 -- Acquires share_modulos, so that the module is neither renamed nor deleted meanwhile. Acquires an
--- advisory lock for an existing record, so that nobody moves the record to another profile before its
--- profile is locked. Then locks the caller and the profiles with begin_write.
+-- advisory lock for an existing record, so that nobody moves the record to another profile before
+-- its profile is locked. Then locks the caller and the profiles with begin_write.
 --
 -- Raises in this order:
 -- 1. the foreign-key violation that the new content would cause, if its profile is unknown;

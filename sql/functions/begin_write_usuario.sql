@@ -8,8 +8,8 @@
 --
 -- Acquires lock_usuario and locks the user's row with `for no key update`, so that nobody gives the
 -- user another profile meanwhile. Then locks the caller and the profiles with begin_write. If the
--- caller has the lower id, share_usuario comes before lock_usuario, so that two callers who edit each
--- other do not deadlock.
+-- caller has the lower id, share_usuario comes before lock_usuario, so that two callers who edit
+-- each other do not deadlock.
 --
 -- Raises in this order:
 -- 1. LL403 if the user's present profile or the new one holds more than the caller's profile;

@@ -2,8 +2,8 @@
 -- about the removal. An operator calls this function, and the service never does.
 --
 -- protect_auditoria (sql/migrations/0008_auditoria.sql) lets rows be removed while
--- `llavero.retencion` is true. With the clause `set llavero.retencion`, PostgreSQL itself would restore
--- the value when the function ends. But only a superuser may create such a function.
+-- `llavero.retencion` is true. With the clause `set llavero.retencion`, PostgreSQL itself would
+-- restore the value when the function ends. But only a superuser may create such a function.
 create or replace function delete_auditoria(before timestamptz) returns bigint
 language plpgsql
 as $$

@@ -1,7 +1,8 @@
 -- Takes the id of a profile that has no permission records. Adds to it one record for each module,
 -- with all flags.
 --
--- The transaction must hold share_modulos or lock_modulos, and must have locked or added the profile.
+-- The transaction must hold share_modulos or lock_modulos, and must have locked or added the
+-- profile.
 create or replace function grant_all_modulos(p_id_perfil integer) returns void
 language sql
 as $$

@@ -1,11 +1,11 @@
 -- Takes the id of a profile, and the id of the profile that limits the caller (`limite` of
--- begin_write). Returns the first thing that `p_id_perfil` holds and `p_limite` does not hold, in the
--- form that refuse takes. This is the administrator flag, or else the permission for the module with
--- the lowest id. Returns null if there is nothing, and also if `p_limite` is null: then the caller has
--- no limit. A write must have locked both profiles.
+-- begin_write). Returns the first thing that `p_id_perfil` holds and `p_limite` does not hold, in
+-- the form that refuse takes. This is the administrator flag, or else the permission for the module
+-- with the lowest id. Returns null if there is nothing, and also if `p_limite` is null: then the
+-- caller has no limit. A write must have locked both profiles.
 --
--- The query reads the first element of an aggregate. With `limit 1` instead, PostgreSQL would scan the
--- whole table if it has no statistics.
+-- The query reads the first element of an aggregate. With `limit 1` instead, PostgreSQL would scan
+-- the whole table if it has no statistics.
 create or replace function needs_for(p_id_perfil integer, p_limite integer) returns jsonb
 language plpgsql stable strict
 as $$

@@ -2,15 +2,15 @@
 -- module and the profiles need not exist any more.
 --
 -- Takes the id of the user, the name of the module, and the name of a flag. A profile holds the
--- permission while it is an administrator's profile, or has the flag on the module that has this name
--- at that time. The rows are:
+-- permission while it is an administrator's profile, or has the flag on the module that has this
+-- name at that time. The rows are:
 -- - for each profile by which the user has held the permission, the row by which that profile got
 --   it: a change of its records, of its administrator flag, or of the module's name;
 -- - each row by which the user got a profile that already held the permission.
 --
 -- Begins with the tables as they are now, and undoes the rows of the audit from the newest to the
--- oldest. So the answer lacks only the rows that delete_auditoria has removed. The function is `stable`,
--- so it sees the tables and the audit of the same moment. It undoes:
+-- oldest. So the answer lacks only the rows that delete_auditoria has removed. The function is
+-- `stable`, so it sees the tables and the audit of the same moment. It undoes:
 -- - the rows about the user that change the profile;
 -- - all rows about a profile that the user has had;
 -- - all rows about a module that has had the name.
@@ -23,8 +23,8 @@ declare
   v_perfiles integer[];
   v_modulos integer[];
   v_row auditoria;
-  -- The state before the rows that are undone so far. First the profile of the user, the module with
-  -- the name, and the profiles that are administrators'.
+  -- The state before the rows that are undone so far. First the profile of the user, the module
+  -- with the name, and the profiles that are administrators'.
   v_perfil integer;
   v_modulo integer;
   v_administradores integer[];
@@ -38,8 +38,8 @@ declare
   v_id integer;
   v_found bigint[] := '{}';
 begin
-  -- Each profile that the user has had is the present one, or was changed by a row of the user with the
-  -- profile in `antes`. So it is with the names of a module.
+  -- Each profile that the user has had is the present one, or was changed by a row of the user with
+  -- the profile in `antes`. So it is with the names of a module.
   select "idPerfil" into v_perfil from usuario where id = p_id_usuario;
   v_perfiles := array(
     select v_perfil
@@ -65,8 +65,8 @@ begin
       and has_flag(permisos_perfil, p_accion)
   );
 
-  -- Each turn of the loop first uses the state after a row. Then it undoes the row, and finds out who
-  -- holds the permission in the state before it.
+  -- Each turn of the loop first uses the state after a row. Then it undoes the row, and finds out
+  -- who holds the permission in the state before it.
   for v_row in
     -- An empty row comes first. Nothing is undone for it, and v_holders gets the profiles that hold
     -- the permission now.

@@ -3,8 +3,8 @@
 --
 -- The connection keeps the plans of the functions' statements, and of the checks of the two foreign
 -- keys. A plan that was made while a table was small reads the whole table for each record. If the
--- table has grown since then and has not been analysed yet, the old plans for 10,000 records exceed the
--- `statement_timeout`.
+-- table has grown since then and has not been analysed yet, the old plans for 10,000 records exceed
+-- the `statement_timeout`.
 create or replace function renew_plans(p_permisos bigint) returns void
 language plpgsql
 as $$

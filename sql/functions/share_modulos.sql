@@ -1,5 +1,6 @@
 -- Acquires the shared form of the lock of lock_modulos. A transaction needs it before it adds or
--- overwrites permission records, so that no other transaction renames or deletes a module meanwhile.
+-- overwrites permission records, so that no other transaction renames or deletes a module
+-- meanwhile.
 create or replace function share_modulos() returns void
 language sql
 as $$

@@ -1,13 +1,13 @@
 -- Replicas of an older release go on writing until the migration begins. First, wait until their
 -- writes of permission records have ended. The key is that of lock_modulos. Then lock the tables in
--- the order in which a deletion of a profile writes them, so that the migration does not deadlock with
--- a replica.
+-- the order in which a deletion of a profile writes them, so that the migration does not deadlock
+-- with a replica.
 select pg_advisory_xact_lock(7305511406);
 lock table perfil, permisos_perfil, modulo, usuario in share row exclusive mode;
 
--- The functions below with `security definer` search in temporary tables last. Otherwise any user of
--- the database could put a temporary table in the place of `auditoria`. New objects are still created
--- in the first schema.
+-- The functions below with `security definer` search in temporary tables last. Otherwise any user
+-- of the database could put a temporary table in the place of `auditoria`. New objects are still
+-- created in the first schema.
 select set_config('search_path', current_setting('search_path') || ', pg_temp', true);
 
 -- The audit: one row for each change of a record, and for each login. Triggers write the rows in
@@ -33,17 +33,17 @@ create table auditoria (
   entidad text not null,
   -- The id of the record. For `permisos` it is the id of the profile that has the permissions.
   "idEntidad" integer,
-  -- The name of the record before the change, or that of a new record. For `permisos` it is the name
-  -- of the profile.
+  -- The name of the record before the change, or that of a new record. For `permisos` it is the
+  -- name of the profile.
   nombre text,
   -- The record before and after the change. For an update, only the fields that differ.
   antes jsonb,
   despues jsonb
 );
 
--- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index. No two
--- indexes begin with the same column, because PostgreSQL may choose the index for a comparison of rows
--- by its first column alone.
+-- One index for each filter of GET /api/auditoria. The rows of a page are adjacent in its index. No
+-- two indexes begin with the same column, because PostgreSQL may choose the index for a comparison
+-- of rows by its first column alone.
 create index auditoria_fecha on auditoria (fecha, id);
 create index auditoria_usuario on auditoria ("idUsuario", fecha, id);
 create index auditoria_entidad on auditoria (entidad, fecha, id);
@@ -60,8 +60,8 @@ create type actor as (
 );
 
 -- Adds a row to the audit. `llavero.actor` is the actor as a text. begin_write, begin_sesion and
--- ensure_administrador set it for their transactions. If it is not set, the row names the user of the
--- database.
+-- ensure_administrador set it for their transactions. If it is not set, the row names the user of
+-- the database.
 create function audit(
   p_accion text,
   p_entidad text,
@@ -106,9 +106,9 @@ begin
 end
 $$;
 
--- Returns the name that a profile or a module has after its last row in the audit. The row of a deletion
--- has the name in `nombre`. In that of a rename, `nombre` is the old name. This function is needed if
--- the record has just been deleted, as by the cascade of a foreign key.
+-- Returns the name that a profile or a module has after its last row in the audit. The row of a
+-- deletion has the name in `nombre`. In that of a rename, `nombre` is the old name. This function
+-- is needed if the record has just been deleted, as by the cascade of a foreign key.
 create function recorded_name(p_entidad text, p_id integer) returns text
 language sql stable
 as $$
@@ -119,8 +119,9 @@ as $$
   limit 1
 $$;
 
--- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL use the
--- primary key. Otherwise a plan from a time of few modules would read the whole table at each call.
+-- Returns the name of a module, which may just have been deleted. The setting makes PostgreSQL use
+-- the primary key. Otherwise a plan from a time of few modules would read the whole table at each
+-- call.
 create function modulo_name(p_id integer) returns text
 language plpgsql stable set enable_seqscan = off
 as $$
@@ -156,10 +157,10 @@ $$;
 -- The triggers. A trigger function with `security definer` writes the audit for every user of the
 -- database who may change a record, even if that user may not write to `auditoria`.
 --
--- trigger_audit_record is for the tables whose rows have an audit row each. The column "strNombre…",
--- if there is one, has the name of the record. The trigger records the fields in which the record
--- before the change differs from the one after it. A change of the password alone has the action
--- `password`. If only the version of the sessions is raised, the action is `logout`.
+-- trigger_audit_record is for the tables whose rows have an audit row each. The column
+-- "strNombre…", if there is one, has the name of the record. The trigger records the fields in
+-- which the record before the change differs from the one after it. A change of the password alone
+-- has the action `password`. If only the version of the sessions is raised, the action is `logout`.
 create function trigger_audit_record() returns trigger
 language plpgsql security definer set search_path from current
 as $$
@@ -204,16 +205,17 @@ begin
 end
 $$;
 
--- The triggers of permission records give each profile whose records have changed a new version, count
--- its records, and record the change with record_permisos.
+-- The triggers of permission records give each profile whose records have changed a new version,
+-- count its records, and record the change with record_permisos.
 --
--- trigger_audit_permisos is for added and deleted records. It goes through the profiles by ascending
--- id, so that two writes do not deadlock.
+-- trigger_audit_permisos is for added and deleted records. It goes through the profiles by
+-- ascending id, so that two writes do not deadlock.
 create function trigger_audit_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
 begin
-  -- replace_permisos deletes and inserts all records of a profile, and records only how they differ.
+  -- replace_permisos deletes and inserts all records of a profile, and records only how they
+  -- differ.
   if current_setting('llavero.matriz', true) = 'true' then
     return null;
   end if;
@@ -246,8 +248,8 @@ language plpgsql security definer set search_path from current
 as $$
 declare
   v_nombre jsonb := jsonb_build_object('nombreModulo', modulo_name(old."idModulo"));
-  -- to_jsonb(old) has every column. The plan of `old.*` would keep the columns that the table had when
-  -- the connection first used it.
+  -- to_jsonb(old) has every column. The plan of `old.*` would keep the columns that the table had
+  -- when the connection first used it.
   v_antes jsonb := jsonb_build_object('permisos', array[to_jsonb(old) || v_nombre]);
   v_despues jsonb;
 begin
@@ -268,8 +270,8 @@ begin
 end
 $$;
 
--- Gives a profile a new version of its permission records, adds `p_filas` to their number, and adds a
--- row to the audit. Takes the changed records before and after the change, as {permisos: [{…all
+-- Gives a profile a new version of its permission records, adds `p_filas` to their number, and adds
+-- a row to the audit. Takes the changed records before and after the change, as {permisos: [{…all
 -- columns, nombreModulo}]} in the order of their modules. `p_antes` is null for added records, and
 -- `p_despues` for deleted ones.
 create function record_permisos(p_id_perfil integer, p_filas bigint, p_antes jsonb, p_despues jsonb)
@@ -295,9 +297,9 @@ begin
 end
 $$;
 
--- trigger_delete_permisos deletes all permission records before a `truncate`, so that the trigger of the
--- deletion records them. The trigger permisos_truncated of 0004 remains. It makes the `truncate` fail if
--- the deletion has not seen all records.
+-- trigger_delete_permisos deletes all permission records before a `truncate`, so that the trigger
+-- of the deletion records them. The trigger permisos_truncated of 0004 remains. It makes the
+-- `truncate` fail if the deletion has not seen all records.
 create function trigger_delete_permisos() returns trigger
 language plpgsql security definer set search_path from current
 as $$
@@ -325,10 +327,10 @@ create trigger audit_written after insert or update or delete on modulo
 create trigger audit_truncated before truncate on modulo
   for each statement execute function trigger_audit_record();
 
--- The next three triggers replace those that only counted the permission records and gave the profiles
--- versions. `drop trigger` would lock out the readers of the table, and replicas of an older release
--- could deadlock with it. A statement may insert or delete the records of tens of thousands of
--- profiles, so the triggers for insertions and deletions run once for each statement.
+-- The next three triggers replace those that only counted the permission records and gave the
+-- profiles versions. `drop trigger` would lock out the readers of the table, and replicas of an
+-- older release could deadlock with it. A statement may insert or delete the records of tens of
+-- thousands of profiles, so the triggers for insertions and deletions run once for each statement.
 create or replace trigger permisos_inserted after insert on permisos_perfil
   referencing new table as filas
   for each statement execute function trigger_audit_permisos();
@@ -341,9 +343,9 @@ create trigger audit_truncated before truncate on permisos_perfil
   for each statement execute function trigger_delete_permisos();
 drop function permisos_inserted(), permisos_updated(), permisos_deleted();
 
--- A rename of a module gives each profile with a record for the module a new version. The profiles are
--- locked by ascending id, so that two writes do not deadlock. The records are read again afterwards,
--- because a write for which this one has waited may have moved them to other profiles.
+-- A rename of a module gives each profile with a record for the module a new version. The profiles
+-- are locked by ascending id, so that two writes do not deadlock. The records are read again
+-- afterwards, because a write for which this one has waited may have moved them to other profiles.
 create or replace function modulo_renamed() returns trigger
 language plpgsql set search_path from current
 as $$
@@ -361,8 +363,8 @@ end
 $$;
 drop function touch_perfiles(integer[], integer[]);
 
--- A new profile has no records, and a version that no profile has had. A profile that `psql` copies, or
--- deletes and adds again, would otherwise have the version of other records.
+-- A new profile has no records, and a version that no profile has had. A profile that `psql`
+-- copies, or deletes and adds again, would otherwise have the version of other records.
 create or replace function perfil_inserted() returns trigger
 language plpgsql
 as $$
@@ -373,10 +375,11 @@ begin
 end
 $$;
 
--- Only the owner may execute the trigger functions, which run with the owner's rights, and the functions
--- with variables that they call. Otherwise another user of the database could make them run that user's
--- own functions with the owner's rights, in two ways: with a temporary table that has one of these
--- triggers and columns of types of that user, or with a type that has the name of a variable's type.
+-- Only the owner may execute the trigger functions, which run with the owner's rights, and the
+-- functions with variables that they call. Otherwise another user of the database could make them
+-- run that user's own functions with the owner's rights, in two ways: with a temporary table that
+-- has one of these triggers and columns of types of that user, or with a type that has the name of
+-- a variable's type.
 revoke execute on function
   audit(text, text, integer, text, jsonb, jsonb),
   modulo_name(integer),
@@ -408,10 +411,10 @@ create trigger protect_auditoria before update or delete or truncate on auditori
 
 -- A new password and a deactivation end all sessions of a user, whoever writes them.
 --
--- If the service adds a user, or changes a name or an email, the trigger acquires an advisory lock, and
--- reports a taken email before a taken name. Without the lock, two transactions that exchange the
--- names of two users could deadlock in the unique index. A write without `llavero.actor` skips this: it
--- may hold locks of rows already, and could deadlock.
+-- If the service adds a user, or changes a name or an email, the trigger acquires an advisory lock,
+-- and reports a taken email before a taken name. Without the lock, two transactions that exchange
+-- the names of two users could deadlock in the unique index. A write without `llavero.actor` skips
+-- this: it may hold locks of rows already, and could deadlock.
 --
 -- The trigger has no `when`: PostgreSQL parses such a condition at each statement, which takes
 -- longer than a call of this function.

@@ -1,11 +1,11 @@
 -- Begins a session of a user who has logged in.
 --
--- Takes {id, strNombreUsuario, strPwd} of the user: the name that was sent, and the hash with which the
--- service has compared the password. Takes {ip, idPeticion} of the request for the audit.
+-- Takes {id, strNombreUsuario, strPwd} of the user: the name that was sent, and the hash with which
+-- the service has compared the password. Takes {ip, idPeticion} of the request for the audit.
 --
--- Returns {id, nombre, idPerfil, correo, celular, imagenUrl, ver}; `ver` is the version of the user's
--- sessions for the token. Returns null if the user has been deactivated or deleted, or has got another
--- name or password, since the comparison.
+-- Returns {id, nombre, idPerfil, correo, celular, imagenUrl, ver}; `ver` is the version of the
+-- user's sessions for the token. Returns null if the user has been deactivated or deleted, or has
+-- got another name or password, since the comparison.
 --
 -- Acquires share_usuario and locks the user's row with `for share`, so that nobody deactivates the
 -- user meanwhile. There is no caller yet, so it does not call begin_write.

@@ -40,9 +40,9 @@ begin
     select array_agg("idPerfil") into v_unlocked
     from deleted
     where "idPerfil" not in (select unnest(v_write.perfiles));
-    -- A write with `psql` may have moved a record to another profile before the deletion. That profile was
-    -- not compared above, and is not locked. If another write gives it a permission at this moment, that
-    -- write counts as the later one.
+    -- A write with `psql` may have moved a record to another profile before the deletion. That
+    -- profile was not compared above, and is not locked. If another write gives it a permission at
+    -- this moment, that write counts as the later one.
     perform refuse_beyond(v_unlocked, v_write.limite);
     delete from modulo where id = p_id;
   end if;

@@ -2,8 +2,8 @@
 --
 -- Returns {}.
 --
--- Acquires lock_usuario for the caller before it calls begin_write, which acquires share_usuario. With
--- the shared lock alone, two logouts of the same user would deadlock at the update.
+-- Acquires lock_usuario for the caller before it calls begin_write, which acquires share_usuario.
+-- With the shared lock alone, two logouts of the same user would deadlock at the update.
 create or replace function end_sesiones(p_actor jsonb) returns jsonb
 language plpgsql
 as $$

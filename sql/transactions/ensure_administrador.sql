@@ -9,11 +9,12 @@
 -- Returns {ensured}, which is false if there is an active administrator. In the audit, the name of
 -- the caller is `ADMIN_*`.
 --
--- Acquires lock_modulos, because several replicas may start together, and because a new profile gets a
--- record for each module. Then locks the user and the profile.
+-- Acquires lock_modulos, because several replicas may start together, and because a new profile
+-- gets a record for each module. Then locks the user and the profile.
 --
 -- Raises a unique violation if another user has the email, or has the name in different upper or
--- lower case. Another transaction may also take the name or the email while the user is being added.
+-- lower case. Another transaction may also take the name or the email while the user is being
+-- added.
 create or replace function ensure_administrador(p_usuario jsonb) returns jsonb
 language plpgsql
 as $$

@@ -1,8 +1,8 @@
 -- Adds a module.
 --
 -- Takes {strNombreModulo, semejante}. `semejante` is the form of the name that is compared with the
--- names of the system modules (moduloRecord in src/modulo/queries.ts). Returns {data}; `data` is the
--- new module.
+-- names of the system modules (moduloRecord in src/modulo/queries.ts). Returns {data}; `data` is
+-- the new module.
 --
 -- Raises a unique violation if a module has the name already. If begin_write returns a limit,
 -- raises LL403 if `semejante` is the name of a system module.

@@ -3,11 +3,11 @@
 --
 -- Takes the id of the profile, and the new records as a JSON array of {idModulo, …flags}; a missing
 -- flag is false. `p_if_match` is the header `If-Match`, a text with the versions of the profile's
--- records that may be replaced. If it is `*` or null, any version may be replaced. Returns {version}:
--- the version of the new records, or null if the profile is unknown.
+-- records that may be replaced. If it is `*` or null, any version may be replaced. Returns
+-- {version}: the version of the new records, or null if the profile is unknown.
 --
--- Acquires share_modulos. begin_write locks the profile, so two replacements at the same time follow
--- one another, and the result is the records of the later one.
+-- Acquires share_modulos. begin_write locks the profile, so two replacements at the same time
+-- follow one another, and the result is the records of the later one.
 --
 -- Raises in this order:
 -- 1. LL403 if the profile holds more than the caller's profile;
@@ -52,8 +52,8 @@ begin
     return '{"version": null}';
   end if;
 
-  -- The foreign key would refuse an unknown module, too. But each try would use up an id for each record,
-  -- and leave no row in the audit.
+  -- The foreign key would refuse an unknown module, too. But each try would use up an id for each
+  -- record, and leave no row in the audit.
   if exists (
     select
     from jsonb_populate_recordset(null::permisos_perfil, p_permisos) as permiso

@@ -1,7 +1,7 @@
 -- Gives the caller a new password. The trigger prepare_usuario ends all sessions of the caller.
 --
--- Takes the hash of the new password. Returns {id, idPerfil, nombre, ver} for the new token; `ver` is
--- the new version of the caller's sessions.
+-- Takes the hash of the new password. Returns {id, idPerfil, nombre, ver} for the new token; `ver`
+-- is the new version of the caller's sessions.
 --
 -- Acquires lock_usuario before begin_write for the same reason as end_sesiones.
 create or replace function update_password(p_hash text, p_actor jsonb) returns jsonb

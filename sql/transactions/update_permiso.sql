@@ -14,8 +14,8 @@ declare
   v_data jsonb;
 begin
   v_perfiles := begin_write_permiso(p_id, p_permiso, p_actor);
-  -- A record of any other profile was added after begin_write_permiso had looked for it. It counts as
-  -- unknown.
+  -- A record of any other profile was added after begin_write_permiso had looked for it. It counts
+  -- as unknown.
   update permisos_perfil
   set
     "idPerfil" = (p_permiso ->> 'idPerfil')::integer,

@@ -45,7 +45,8 @@ export interface Sesion {
   /** Whether the profile is an administrator's. */
   administrador: boolean
   /**
-   * Whether the profile is an administrator's, or has the permission of the Lookup, if there is one.
+   * Whether the profile is an administrator's, or has the permission of the Lookup, if there is
+   * one.
    */
   permitido: boolean
   /** The version of the profile's permission map. */
@@ -54,8 +55,8 @@ export interface Sesion {
 
 /**
  * Who has sent a request, and the permission it needs. Each write passes this to the database as
- * `p_actor`. In the database, begin_write locks the caller's row and checks again whether the caller
- * may write (sql/functions/begin_write.sql).
+ * `p_actor`. In the database, begin_write locks the caller's row and checks again whether the
+ * caller may write (sql/functions/begin_write.sql).
  */
 export interface Caller extends Lookup {
   /**

@@ -14,8 +14,8 @@ type Access =
   /** The route needs no session. */
   | 'public'
   /**
-   * Any session. Neither a permission nor the four rules of README.md are checked, so the route must
-   * write nothing but the caller's own user.
+   * Any session. Neither a permission nor the four rules of README.md are checked, so the route
+   * must write nothing but the caller's own user.
    */
   | 'session'
   /** A session of a profile that has this permission. */
@@ -55,9 +55,9 @@ export function guardRoutes(
   pool: Pool,
   { AUTHORIZATION }: Config,
 ) {
-  // Requests that arrive at the same time share one statement, which serves 50 clients 2.4 times as fast
-  // (`npm run bench -- --only lookup`). No session can be cached, because a permission that is revoked
-  // must lose its effect at once.
+  // Requests that arrive at the same time share one statement, which serves 50 clients 2.4 times as
+  // fast (`npm run bench -- --only lookup`). No session can be cached, because a permission that is
+  // revoked must lose its effect at once.
   const findSesion = batchLookups((lookups: Lookup[]) => findSesiones(pool, lookups))
   app.addHook('onRoute', documentAccess)
 
@@ -72,8 +72,9 @@ export function guardRoutes(
     const isOwn = (user: TokenPayload) => unlessOwn && Number(params[unlessOwn]) === user[unlessOwn]
 
     // The caller's own record or map needs only a session. If the path has the id of the token, the
-    // first look-up leaves out the permission, and so takes less time. A look-up with the permission
-    // follows if the first one finds no session, or if the user has another profile by now.
+    // first look-up leaves out the permission, and so takes less time. A look-up with the
+    // permission follows if the first one finds no session, or if the user has another profile by
+    // now.
     let sesion = isOwn(payload) ? await findSesion({ id, ver }) : undefined
     if (!sesion?.id || !isOwn(sesion)) sesion = await findSesion({ id, ver, ...permission })
     if (!sesion?.id) throw new Failure('unauthenticated')
@@ -95,10 +96,10 @@ export function guardRoutes(
 }
 
 /**
- * Adds to a route, for the OpenAPI document, what follows from its `config.access`: the failures, the
- * security requirements and a sentence in the description. A caller must meet one of the requirements.
- * A requirement with a role demands that permission, written as in `x-needs`. A requirement without a
- * role demands only a session.
+ * Adds to a route, for the OpenAPI document, what follows from its `config.access`: the failures,
+ * the security requirements and a sentence in the description. A caller must meet one of the
+ * requirements. A requirement with a role demands that permission, written as in `x-needs`. A
+ * requirement without a role demands only a session.
  */
 function documentAccess(route: RouteOptions) {
   const { config = {}, schema } = route

@@ -39,14 +39,15 @@ export function startPasswords() {
 
   return {
     /**
-     * Returns the bcrypt hash of `plain`, which the user `userId` has sent. Throws the Failure `busy` if too
-     * many tasks wait, in all or of this user.
+     * Returns the bcrypt hash of `plain`, which the user `userId` has sent. Throws the Failure
+     * `busy` if too many tasks wait, in all or of this user.
      */
     hash: (plain: string, userId?: number): Promise<string> => run({ plain }, userId),
 
     /**
-     * Returns whether `hash` is a hash of `plain`. A text with NUL, an unpaired surrogate or more than
-     * 72 bytes is nobody's password, and is not compared. Throws the Failure `busy` as `hash` does.
+     * Returns whether `hash` is a hash of `plain`. A text with NUL, an unpaired surrogate or more
+     * than 72 bytes is nobody's password, and is not compared. Throws the Failure `busy` as `hash`
+     * does.
      */
     async compare(plain: string, hash: string, userId?: number): Promise<boolean> {
       return isStorable(plain) && fitsBcrypt(plain) && run({ plain, hash }, userId)

@@ -2,8 +2,8 @@ import { fragment, type Sql } from '../database/sql.js'
 import type { Lookup, Sesion } from './caller.js'
 
 /**
- * postgres.js 3.4.9 sends a message of at least this many bytes at once, and a shorter one in the next
- * turn of the event loop.
+ * postgres.js 3.4.9 sends a message of at least this many bytes at once, and a shorter one in the
+ * next turn of the event loop.
  */
 const SENT_AT_ONCE = 1024
 
@@ -31,16 +31,16 @@ const IS_PERMITIDO = fragment`
  * standby, which may have old data.
  *
  * With `limit 1` PostgreSQL reads the user and the profile of each look-up by their unique keys. It
- * does so even if the tables have no statistics. The left join gives each look-up a row, even without
- * a session.
+ * does so even if the tables have no statistics. The left join gives each look-up a row, even
+ * without a session.
  */
 export async function findSesiones(sql: Sql, lookups: Lookup[]) {
-  // The tables of the permissions take a fifth of the statement's time even if PostgreSQL reads none of
-  // their rows. So they are in the statement only if one of the look-ups has a permission.
+  // The tables of the permissions take a fifth of the statement's time even if PostgreSQL reads
+  // none of their rows. So they are in the statement only if one of the look-ups has a permission.
   const permitido = lookups.some(({ modulo }) => modulo) ? IS_PERMITIDO : IS_ADMINISTRADOR
   // Spaces make the message of a prepared statement so long that the driver sends it at once. The
-  // look-ups have already waited for a turn of the event loop (batchLookups). If they waited for another
-  // one, the service would answer some 7 % fewer requests of four clients.
+  // look-ups have already waited for a turn of the event loop (batchLookups). If they waited for
+  // another one, the service would answer some 7 % fewer requests of four clients.
   const json = JSON.stringify(lookups).padEnd(SENT_AT_ONCE)
   // Without `::text`, postgres.js would encode the JSON again.
   return sql<(Sesion | { id: null })[]>`

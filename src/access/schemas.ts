@@ -14,8 +14,9 @@ const mustFitBcrypt: Constraint = {
 }
 
 /**
- * The constraints of a password. mustBeStorable refuses a password that contains NUL. bcrypt appends a
- * NUL to each password and repeats the result, so "a" and "a\0a" would have the same hash.
+ * The constraints of a password. mustBeStorable refuses a password that contains NUL. bcrypt
+ * appends a NUL to each password and repeats the result, so "a" and "a\0a" would have the same
+ * hash.
  */
 export const PASSWORD_CONSTRAINTS = [requiredAndNotEmpty, mustBeText, mustBeStorable, mustFitBcrypt]
 

@@ -69,7 +69,7 @@ export async function addTokens(app: FastifyInstance, config: Config): Promise<V
 }
 
 /**
- * Returns whether the value fits a column of the type integer. With any other value the look-up would
- * fail, and with it those of other requests in the same statement.
+ * Returns whether the value fits a column of the type integer. With any other value the look-up
+ * would fail, and with it those of other requests in the same statement.
  */
 const fitsInteger = (value: number) => (value | 0) === value

@@ -8,11 +8,11 @@ export type FailureByConstraint = Record<string, FailureArguments>
  * Returns the answer of `call`, a statement like sql`select delete_perfil(…) as answer`. The
  * statement calls a function of sql/transactions, or begin_write_usuario.
  *
- * Every write of a caller can throw the Failure `unauthenticated` (the caller's session has ended) and
- * `forbidden` (the caller lacks the permission of the endpoint, or one of the four rules in README.md
- * refuses the write), so the comments of the queries do not repeat them. A query can also throw
- * `changed` (LL412: the records have another version), and the Failure that `failures` has for a
- * violated constraint. Every other error is rethrown.
+ * Every write of a caller can throw the Failure `unauthenticated` (the caller's session has ended)
+ * and `forbidden` (the caller lacks the permission of the endpoint, or one of the four rules in
+ * README.md refuses the write), so the comments of the queries do not repeat them. A query can also
+ * throw `changed` (LL412: the records have another version), and the Failure that `failures` has
+ * for a violated constraint. Every other error is rethrown.
  */
 export async function write<Answer>(
   call: Promise<Record<string, unknown>[]>,

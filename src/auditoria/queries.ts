@@ -20,11 +20,11 @@ const BYTES = fragment`
 
 /**
  * Finds one page of the audit, newest rows first: MAX_ROWS rows, or fewer if they reach PAGE_BYTES.
- * `siguiente` is the id of the last row if there are more rows, and null otherwise: the next page has
- * the rows before it.
+ * `siguiente` is the id of the last row if there are more rows, and null otherwise: the next page
+ * has the rows before it.
  *
- * Each filter has an index in which the rows of the page are adjacent. With `entidad=perfil`, `id=7`
- * and `antes=900`, for example, the statement is
+ * Each filter has an index in which the rows of the page are adjacent. With `entidad=perfil`,
+ * `id=7` and `antes=900`, for example, the statement is
  *
  *     where ("idEntidad", entidad, fecha) >= (7, 'perfil', …)
  *       and ("idEntidad", entidad, fecha, id) < (7, 'perfil', …, 900)
@@ -32,17 +32,17 @@ const BYTES = fragment`
  *
  * Both comparisons contain the columns of the filter together with the time. So with one filter
  * PostgreSQL reads at most MAX_ROWS + 1 rows. If the filter were a condition of its own, PostgreSQL
- * could read the rows of all records in the order of their time. If `idUsuario` is given together with
- * `entidad`, one of them is not in the comparisons, and PostgreSQL checks it row by row.
+ * could read the rows of all records in the order of their time. If `idUsuario` is given together
+ * with `entidad`, one of them is not in the comparisons, and PostgreSQL checks it row by row.
  */
 export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   const { antes, desde = -Infinity, hasta = Infinity } = filtro
   const { index, values, otherCondition } = indexFor(filtro)
   const from = timestamp(desde)
   const to = timestamp(hasta)
-  // The rows of the page lie before this time and this id. Without `antes` these are `to` and 0. Ids
-  // begin with 1, so they exclude every row of the time `to`. The row `antes` may be later than `to`, so
-  // the statement compares `fecha` with `to` as well.
+  // The rows of the page lie before this time and this id. Without `antes` these are `to` and 0.
+  // Ids begin with 1, so they exclude every row of the time `to`. The row `antes` may be later than
+  // `to`, so the statement compares `fecha` with `to` as well.
   const before =
     antes === undefined
       ? fragment`${to}, 0`
@@ -60,7 +60,7 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
     ),
     measured as (
       select
-        *,
+        * ,
         lead(id) over newest_first is not null as "hasNext",
         coalesce(
           sum(${BYTES}) over (newest_first rows between unbounded preceding and 1 preceding),
@@ -80,8 +80,8 @@ export async function listAuditoria(sql: Sql, filtro: AuditoriaFiltro) {
   return { data, siguiente: last?.hasNext ? last.id : null }
 }
 
-// For each index of the audit, its columns before `fecha`, as a list and as a part of `order by`. Both
-// end with a comma, because `fecha` follows.
+// For each index of the audit, its columns before `fecha`, as a list and as a part of `order by`.
+// Both end with a comma, because `fecha` follows.
 const BY_FECHA = { columns: NOTHING, order: NOTHING }
 const BY_USUARIO = { columns: fragment`"idUsuario",`, order: fragment`"idUsuario" desc,` }
 const BY_ENTIDAD = { columns: fragment`entidad,`, order: fragment`entidad desc,` }

@@ -33,9 +33,9 @@ export async function findOwnCredenciales(sql: Sql, { id, ver }: Caller) {
 }
 
 /**
- * Begins a session of the user, if the user is still active and still has this name and this hash. Adds
- * the row of the login to the audit. Returns the user as the answer of the login has it, with the version
- * of the user's sessions, or else null.
+ * Begins a session of the user, if the user is still active and still has this name and this hash.
+ * Adds the row of the login to the audit. Returns the user as the answer of the login has it, with
+ * the version of the user's sessions, or else null.
  */
 export async function beginSesion(
   sql: Sql,
@@ -47,8 +47,8 @@ export async function beginSesion(
 }
 
 /**
- * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the payload
- * of the caller's new token.
+ * Replaces the hash of the caller's password, and ends all sessions of the caller. Returns the
+ * payload of the caller's new token.
  */
 export async function updatePassword(sql: Sql, hash: string, caller: Caller) {
   return write<TokenPayload>(sql`select update_password(${hash}, ${caller}) as answer`)

@@ -32,7 +32,9 @@ const WRONG_CREDENTIALS = 'Usuario o contraseña incorrectos.'
 const SAME_PASSWORD = 'La contraseña nueva debe ser distinta'
 const LOGGED_OUT = { success: true, message: 'Sesión cerrada correctamente' } as const
 
-/** For how many client addresses attempts are counted. For users it is the plugin's default, 5,000. */
+/**
+ * For how many client addresses attempts are counted. For users it is the plugin's default, 5,000.
+ */
 const MAX_ADDRESSES = 100_000
 
 interface Options {
@@ -54,8 +56,8 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   const limitByUser = limitAttempts({ keyGenerator: ({ caller }) => caller.id })
 
   app.post('/login', {
-    // Bodies of this size do not count towards the memory for bodies, so no login is refused because the
-    // bodies of others fill it.
+    // Bodies of this size do not count towards the memory for bodies, so no login is refused
+    // because the bodies of others fill it.
     bodyLimit: UNCOUNTED_BYTES,
     config: {
       access: 'public',
@@ -161,9 +163,9 @@ const authRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { pool, passw
   }
 
   /**
-   * Returns `found` if there is such a user, who is active and has this password. Otherwise throws the
-   * Failure `unauthenticated`, with the text WRONG_CREDENTIALS if the password is wrong (contract,
-   * section 7). `userId` is the id of the caller, if there is a session.
+   * Returns `found` if there is such a user, who is active and has this password. Otherwise throws
+   * the Failure `unauthenticated`, with the text WRONG_CREDENTIALS if the password is wrong
+   * (contract, section 7). `userId` is the id of the caller, if there is a session.
    */
   async function authenticate(found: Credenciales | undefined, plain: string, userId?: number) {
     if (!found) throw new Failure('unauthenticated')

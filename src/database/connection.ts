@@ -15,9 +15,9 @@ type DriverOptions = Options<Record<string, PostgresType>> & {
 }
 
 /**
- * The members of a query of postgres.js 3.4.9 that the pool uses and that its types lack. The driver
- * calls `handler` when the query is awaited for the first time. `state` is null until the query is
- * sent.
+ * The members of a query of postgres.js 3.4.9 that the pool uses and that its types lack. The
+ * driver calls `handler` when the query is awaited for the first time. `state` is null until the
+ * query is sent.
  */
 export interface Query extends PendingQuery<Row[]> {
   handler(query: Query): void
@@ -27,14 +27,15 @@ export interface Query extends PendingQuery<Row[]> {
 }
 
 /**
- * Makes the driver return a bigint as a number and not as a text. A number is exact up to 2^53, which
- * no id and no count reaches.
+ * Makes the driver return a bigint as a number and not as a text. A number is exact up to 2^53,
+ * which no id and no count reaches.
  */
 const BIGINT = { ...postgres.BigInt, parse: Number }
 
 /**
- * Makes an instance of postgres.js, and returns it as `sql`, together with the functions that the pool
- * needs. The instance opens connections when statements need them. All of them go to the same host.
+ * Makes an instance of postgres.js, and returns it as `sql`, together with the functions that the
+ * pool needs. The instance opens connections when statements need them. All of them go to the same
+ * host.
  */
 export function openDriver(
   { DATABASE_URL: { url, database, isVerified }, DATABASE_PREPARE }: Config,
@@ -45,8 +46,8 @@ export function openDriver(
   let isClosed = false
 
   function openSocket() {
-    // postgres.js reads `host` and `port` of a socket. It passes `host` on to TLS as the name of the
-    // server, unless it is an IP address. It names both if the connection is not open in time.
+    // postgres.js reads `host` and `port` of a socket. It passes `host` on to TLS as the name of
+    // the server, unless it is an IP address. It names both if the connection is not open in time.
     const socket = Object.assign(new Socket(), host)
     sockets = [...sockets.filter(({ destroyed }) => !destroyed), socket]
     socket.on('end', () => {
@@ -66,8 +67,8 @@ export function openDriver(
 
   /**
    * Closes all connections with a reset, which drops the bytes that were not sent yet. So a
-   * statement that was reported as failed cannot reach the server later. No connection can be opened
-   * afterwards.
+   * statement that was reported as failed cannot reach the server later. No connection can be
+   * opened afterwards.
    */
   function reset() {
     isClosed = true

@@ -49,8 +49,8 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
 
 /**
  * Creates or replaces all functions of sql/functions and sql/transactions, unless the database has
- * them already, or has those of a newer release. The comment of the table `migracion` says where the
- * functions come from: it has the version of the release and the SHA-256 of all files.
+ * them already, or has those of a newer release. The comment of the table `migracion` says where
+ * the functions come from: it has the version of the release and the SHA-256 of all files.
  */
 async function applyFunctions(tx: TransactionSql): Promise<void> {
   const files = [...readSqlFolder('functions'), ...readSqlFolder('transactions')]

@@ -7,7 +7,9 @@ const PAGE = fragment`select * from page_rows`
 const MATERIALIZED = fragment`materialized`
 const NOT_MATERIALIZED = fragment`not materialized`
 
-/** Returns the number of rows before a page. The first page has the number 1, and is the default. */
+/**
+ * Returns the number of rows before a page. The first page has the number 1, and is the default.
+ */
 export const offset = (page = 1) => (page - 1) * PAGE_SIZE
 
 /**
@@ -18,8 +20,8 @@ export const offset = (page = 1) => (page - 1) * PAGE_SIZE
  * from `page_rows`, the rows of the page. It may join other tables.
  *
  * With a `search`, the list is `materialized`: PostgreSQL finds the matching rows once, for both
- * the page and the count. Without one, it reads the list by the index on `id`, from the newest row to
- * the end of the page, and counts it separately.
+ * the page and the count. Without one, it reads the list by the index on `id`, from the newest row
+ * to the end of the page, and counts it separately.
  */
 export async function findPage<Row extends { id: number }>(
   sql: Sql,
@@ -55,9 +57,9 @@ export function splitPage<Row extends { id: number }>(found: (Row & { total: num
 
 /**
  * Returns the condition that a column contains the text `search`. Without a text, the condition is
- * always true. Upper and lower case of ASCII and Spanish letters are not distinguished. `%`, `_` and
- * `\` in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL folds
- * its case once for the whole statement and not again for each row.
+ * always true. Upper and lower case of ASCII and Spanish letters are not distinguished. `%`, `_`
+ * and `\` in the text are ordinary characters. The pattern is in a subquery, so that PostgreSQL
+ * folds its case once for the whole statement and not again for each row.
  */
 export function hasText(column: Value, search?: string) {
   if (search === undefined) return ALWAYS

@@ -9,15 +9,15 @@ import { shareFairly } from './fair-share.js'
 import { AnswerTimeout, type Sql, StatementNotSent, withTimeout } from './sql.js'
 
 /**
- * How long a statement may wait for its turn and for a connection that must be opened, in milliseconds.
- * This is long enough for at least one attempt to open a connection.
+ * How long a statement may wait for its turn and for a connection that must be opened, in
+ * milliseconds. This is long enough for at least one attempt to open a connection.
  */
 const SEND_TIMEOUT = 1000 * CONNECT_TIMEOUT_SECONDS + 500
 /** How long the pool waits after a failed attempt to open a connection, in milliseconds. */
 const RETRY_PAUSE = 100
 /**
- * A host that has answered a statement less than this many milliseconds ago is not down. If it refuses
- * a new connection, it has too many connections.
+ * A host that has answered a statement less than this many milliseconds ago is not down. If it
+ * refuses a new connection, it has too many connections.
  */
 const KNOWN_UP_FOR = 1000
 /** How long the statements of a replaced driver may take, in seconds. */
@@ -28,8 +28,8 @@ const READ_ONLY = '25006'
 
 /** PostgreSQL's settings for the connections of the pool. */
 const SETTINGS = {
-  // In milliseconds. It is less than ANSWER_TIMEOUT, so that the server cancels a statement before the
-  // pool gives it up.
+  // In milliseconds. It is less than ANSWER_TIMEOUT, so that the server cancels a statement before
+  // the pool gives it up.
   statement_timeout: 4000,
   // The server probes a client that has been silent for this long, in seconds. If the client does
   // not answer, the server ends the session.
@@ -54,9 +54,9 @@ export type Pool = ReturnType<typeof openPool>
  * Returns the pool, which the caller must end. It is one instance of postgres.js at a time, with a
  * queue of statements in front of it.
  *
- * A statement whose turn comes later than SEND_TIMEOUT after its arrival is refused. Until then, the pool
- * tries to open a connection for it. Once it is sent, the pool waits for its answer for at most
- * ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has
+ * A statement whose turn comes later than SEND_TIMEOUT after its arrival is refused. Until then,
+ * the pool tries to open a connection for it. Once it is sent, the pool waits for its answer for at
+ * most ANSWER_TIMEOUT, and never sends it again. The error of a statement says what the server has
  * done:
  * - StatementNotSent and the Failure `busy`: the server has never received the statement.
  * - A PostgresError: the server has refused the statement, unless a pooler has sent the error (see
@@ -64,9 +64,9 @@ export type Pool = ReturnType<typeof openPool>
  * - Any other error: the server may have executed the statement.
  *
  * If a connection is lost, a new instance takes the place of the old one, which ends when its last
- * statement has been answered. If a statement has no answer in time, the network or the server counts
- * as silent, since SETTINGS give the server less time. Then all connections of its instance are reset,
- * and the new instance has the next host.
+ * statement has been answered. If a statement has no answer in time, the network or the server
+ * counts as silent, since SETTINGS give the server less time. Then all connections of its instance
+ * are reset, and the new instance has the next host.
  */
 export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | 'error'>) {
   const max = config.DATABASE_POOL_MAX
@@ -115,8 +115,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`. Logs
-   * the loss of the database, once.
+   * Returns the rows of a statement. Tries to open a connection for it until the time `sendBy`.
+   * Logs the loss of the database, once.
    */
   async function send({ query, sendBy }: { query: Query; sendBy: number }) {
     while (performance.now() < sendBy && !isEnded) {
@@ -124,8 +124,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
       if (rows) return rows
       await sleep(RETRY_PAUSE)
     }
-    // There is no `lastFailure` if the pool has ended, if all connections are in use, or if a host that
-    // has just answered accepts no more of them.
+    // There is no `lastFailure` if the pool has ended, if all connections are in use, or if a host
+    // that has just answered accepts no more of them.
     if (!lastFailure) throw new Failure('busy')
     if (servingHost) log.error({ ...servingHost, err: lastFailure }, 'the database is lost')
     servingHost = undefined
@@ -142,13 +142,13 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
     })
     try {
       const rows = await withTimeout(answer)
-      // postgres.js 3.4.9 loses a statement that it sends after a connection has failed and before its
-      // socket has closed. Either the statement gets no answer, or it resolves without a command when
-      // the driver has connected again.
+      // postgres.js 3.4.9 loses a statement that it sends after a connection has failed and before
+      // its socket has closed. Either the statement gets no answer, or it resolves without a
+      // command when the driver has connected again.
       if (!rows.command) throw new Error('the connection to the database was lost')
       onAnswer(used)
-      // The last `count` entries are the rows. After a statement that has failed partway through its
-      // rows, postgres.js puts empty entries before those of the next result.
+      // The last `count` entries are the rows. After a statement that has failed partway through
+      // its rows, postgres.js puts empty entries before those of the next result.
       rows.splice(0, rows.length - rows.count)
       return rows
     } catch (error) {
@@ -189,8 +189,8 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
   }
 
   /**
-   * If `used` is still the present driver, lets a driver for the next host take its place. If there is
-   * only one host, that is the same host.
+   * If `used` is still the present driver, lets a driver for the next host take its place. If there
+   * is only one host, that is the same host.
    */
   function turnToNextHost(used: typeof driver) {
     if (used !== driver) return
@@ -216,7 +216,9 @@ export function openPool(config: Config, log: Pick<FastifyBaseLogger, 'info' | '
      * that wait for their user's share are not counted.
      */
     usage: () => ({ running: queue.running(), waiting: queue.length() }),
-    /** Closes all connections. Statements in the queue and later ones are never sent, and reject. */
+    /**
+     * Closes all connections. Statements in the queue and later ones are never sent, and reject.
+     */
     async end() {
       isEnded = true
       await driver.end(1)

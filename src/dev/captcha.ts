@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { listen } from './local.js'
+import { listen } from './listen.js'
 
 /**
  * Starts a stand-in for the captcha service on 127.0.0.1. The stand-in verifies tokens at `url`. It

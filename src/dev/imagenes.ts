@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
-import { listen } from './local.js'
+import { listen } from './listen.js'
 
 // The account that the stand-in accepts.
 const CLOUD = 'nube'

@@ -6,7 +6,7 @@ import { loadConfig } from '../config.js'
 import { AUDIT_LEVEL } from '../http/observation/log.js'
 import { startCaptcha } from './captcha.js'
 import { startImageHost } from './imagenes.js'
-import { listen } from './local.js'
+import { listen } from './listen.js'
 import { insertMuestra, SAMPLE_PASSWORD } from './muestra.js'
 import { startPostgres } from './postgres.js'
 

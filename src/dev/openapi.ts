@@ -1,8 +1,8 @@
 import { buildApp } from '../app.js'
 import { loadConfig } from '../config.js'
 
-// `npm run openapi` writes the OpenAPI document to the standard output. The configuration contains only
-// placeholders. The application connects to none of these addresses.
+// `npm run openapi` writes the OpenAPI document to the standard output. The configuration contains
+// only placeholders. The application connects to none of these addresses.
 const config = loadConfig({
   DATABASE_URL: 'postgres://user@host/database',
   JWT_SECRET: 'a secret that nothing is signed with',

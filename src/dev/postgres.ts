@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { listen } from './local.js'
+import { listen } from './listen.js'
 
 /** Settings of PostgreSQL, by name. */
 type Settings = Record<string, string>

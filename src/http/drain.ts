@@ -26,9 +26,9 @@ const stopAccepting = net.Server.prototype.close
 /**
  * Keeps idle connections open for a moment when the application closes. New connections are refused
  * at once, so a proxy sends its next requests to another replica. Fastify answers a request that
- * arrives on an open connection with `Connection: close`. After IDLE_GRACE it closes the connections
- * that are still idle, and waits for the requests in flight. The hook below adds `Connection: close` to
- * their answers.
+ * arrives on an open connection with `Connection: close`. After IDLE_GRACE it closes the
+ * connections that are still idle, and waits for the requests in flight. The hook below adds
+ * `Connection: close` to their answers.
  *
  * Node counts a connection as idle once its answer is complete, even if the client has fetched only
  * a part of it. So a large answer to a slow client is cut off.

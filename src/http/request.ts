@@ -6,8 +6,9 @@ export interface Pipeline {
   /** The responses that have not been sent completely, in the order of their requests. */
   unanswered: ServerResponse[]
   /**
-   * The responses to the requests that wait to be passed on. The first of these requests has been passed
-   * on already: its response keeps its place until Node has gone through the other connections.
+   * The responses to the requests that wait to be passed on. The first of these requests has been
+   * passed on already: its response keeps its place until Node has gone through the other
+   * connections.
    */
   waiting: ServerResponse[]
 }
@@ -19,9 +20,13 @@ declare module 'fastify' {
     userId?: number
     /** The Failure of the request, if it has failed. */
     failure?: Failure
-    /** What the log says of a refusal, if it is known who was refused. access/refusal.ts sets it. */
+    /**
+     * What the log says of a refusal, if it is known who was refused. access/refusal.ts sets it.
+     */
     refusal?: object
-    /** How many bytes of the request's body count towards the memory for bodies (limits/bodies.ts). */
+    /**
+     * How many bytes of the request's body count towards the memory for bodies (limits/bodies.ts).
+     */
     bodyBytes?: number
   }
 }

@@ -47,8 +47,8 @@ export async function updateModulo(sql: Sql, id: number, modulo: ModuloEnviado, 
 }
 
 /**
- * Removes a module with its permission records. Returns as `deleted` false if it is a system module,
- * which is not removed, and true otherwise.
+ * Removes a module with its permission records. Returns as `deleted` false if it is a system
+ * module, which is not removed, and true otherwise.
  */
 export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
   const call = sql`select delete_modulo(${id}, ${caller}) as answer`
@@ -58,10 +58,10 @@ export async function deleteModulo(sql: Sql, id: number, caller: Caller) {
 /**
  * Returns the record for insert_modulo and update_modulo. `semejante` is the name after NFKC
  * normalisation, in upper case and trimmed, without control, format, private-use, unassigned and
- * default-ignorable characters and without separators of lines and paragraphs. It is compared with the
- * names of the system modules, so that a caller who is no administrator cannot imitate them, for example
- * with fullwidth letters or a zero-width space. Similar letters of another alphabet, such as Cyrillic, and
- * blank characters such as U+2800 are not recognised.
+ * default-ignorable characters and without separators of lines and paragraphs. It is compared with
+ * the names of the system modules, so that a caller who is no administrator cannot imitate them,
+ * for example with fullwidth letters or a zero-width space. Similar letters of another alphabet,
+ * such as Cyrillic, and blank characters such as U+2800 are not recognised.
  */
 const moduloRecord = (modulo: ModuloEnviado) => ({
   ...modulo,

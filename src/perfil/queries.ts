@@ -29,8 +29,8 @@ export async function listTodosLosPerfiles(sql: Sql) {
 }
 
 /**
- * Adds a profile and returns it as `data`. An administrator's profile gets one permission record for
- * each module, with all flags.
+ * Adds a profile and returns it as `data`. An administrator's profile gets one permission record
+ * for each module, with all flags.
  */
 export async function insertPerfil(sql: Sql, perfil: PerfilNuevo, caller: Caller) {
   const call = sql`select insert_perfil(${perfil}, ${caller}) as answer`

@@ -36,8 +36,8 @@ const MATRIZ_FAILURES: FailureByConstraint = {
  * modules. Also returns the number of pages, which is at least 1 (contract, section 4.2).
  *
  * The number of records is the sum of the counters in the profiles' rows, which every write keeps
- * right. PostgreSQL reads the ids from the index of the primary key, from its start to the end of the
- * page. Only the records of the page are joined.
+ * right. PostgreSQL reads the ids from the index of the primary key, from its start to the end of
+ * the page. Only the records of the page are joined.
  */
 export async function listPermisos(sql: Sql, page?: number) {
   const rows = await sql<(PermisoConNombres & { total: number })[]>`
@@ -124,8 +124,8 @@ export async function insertPermiso(sql: Sql, permiso: PermisoEnviado, caller: C
 }
 
 /**
- * Overwrites a permission record. Returns as `data` the record, or null if the id is unknown. Throws
- * what insertPermiso throws.
+ * Overwrites a permission record. Returns as `data` the record, or null if the id is unknown.
+ * Throws what insertPermiso throws.
  */
 export async function updatePermiso(sql: Sql, id: number, permiso: PermisoEnviado, caller: Caller) {
   const call = sql`select update_permiso(${id}, ${permiso}, ${caller}) as answer`
@@ -138,8 +138,8 @@ export async function deletePermiso(sql: Sql, id: number, caller: Caller): Promi
 
 /**
  * Replaces all permission records of a profile in one transaction. `ifMatch` is the header
- * `If-Match`, which lists the versions that may be replaced. If it is `*` or null, any version may be
- * replaced. Returns the version of the new records, which is null if the profile is unknown.
+ * `If-Match`, which lists the versions that may be replaced. If it is `*` or null, any version may
+ * be replaced. Returns the version of the new records, which is null if the profile is unknown.
  *
  * Throws the Failure `changed` if the records have another version, and `conflict` if a module is
  * unknown, or if the profile is unknown and there are new records. The handler has refused a module

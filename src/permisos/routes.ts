@@ -132,8 +132,8 @@ const permisosRoutes: FastifyPluginAsyncTypebox<{ pool: Sql }> = async (app, { p
       if (version !== null) {
         const etag = etagOf(version)
         reply.header('etag', etag)
-        // The header may contain several ETags. A proxy that compresses answers may have turned this
-        // one into a weak one, W/"…".
+        // The header may contain several ETags. A proxy that compresses answers may have turned
+        // this one into a weak one, W/"…".
         const isCurrent = headers['if-none-match']?.includes(etag)
         if (isCurrent) return reply.code(304).send(undefined)
       }

@@ -106,12 +106,15 @@ export type EntradaDeMatriz = Static<typeof EntradaDeMatriz>
 
 /** The largest body of a request that replaces a matrix, in bytes. */
 export const MATRIZ_BODY_LIMIT = 1024 * 1024
-/** How many entries a matrix may have. MATRIZ_BODY_LIMIT has room for some 9,200 with all five flags. */
+/**
+ * How many entries a matrix may have. MATRIZ_BODY_LIMIT has room for some 9,200 with all five
+ * flags.
+ */
 export const MAX_ENTRADAS = 10_000
 
 /**
- * Returns the decoded entries, at most MAX_ENTRADAS + 1: the handler refuses a longer matrix, so the
- * rest need not be read. Throws the Failure of the first invalid field.
+ * Returns the decoded entries, at most MAX_ENTRADAS + 1: the handler refuses a longer matrix, so
+ * the rest need not be read. Throws the Failure of the first invalid field.
  */
 const readEntradas = (entries: unknown[]) =>
   entries

@@ -124,9 +124,9 @@ export function imageHost({ CLOUDINARY_URL: account }: Config) {
 }
 
 /**
- * Converts a rejection of the SDK into an error for the log. The SDK rejects with an error or with an
- * object, which has only `error` if the connection has failed. Its objects contain the whole request,
- * so only the message and the status are taken from them.
+ * Converts a rejection of the SDK into an error for the log. The SDK rejects with an error or with
+ * an object, which has only `error` if the connection has failed. Its objects contain the whole
+ * request, so only the message and the status are taken from them.
  */
 function hostError(rejection: unknown) {
   const { message, http_code: status, error } = Object(rejection)

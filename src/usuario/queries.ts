@@ -53,8 +53,9 @@ export async function listUsuarios(sql: Sql, filtro: UsuarioFiltro) {
 }
 
 /**
- * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, or null
- * for a caller who may see all users. `needs` is what that profile lacks to see the user, or null.
+ * Finds a user, or undefined if the id is unknown. `limite` is the id of the caller's profile, or
+ * null for a caller who may see all users. `needs` is what that profile lacks to see the user, or
+ * null.
  */
 export async function findUsuario(sql: Sql, id: number, limite: number | null) {
   const [usuario] = await sql<(UsuarioVisto & { needs: Needs | null })[]>`

@@ -81,13 +81,13 @@ const PasswordEditada = field<string>(PASSWORD_CONSTRAINTS, {
 })
 
 /**
- * The part of a data URI before the data. The image SDK opens a text as the path of a file, unless the
- * first 120 characters look like a data URI. So this part must be shorter than that.
+ * The part of a data URI before the data. The image SDK opens a text as the path of a file, unless
+ * the first 120 characters look like a data URI. So this part must be shorter than that.
  */
 const HEAD = String.raw`data:image/[\w.-]{1,30}(\+[\w.-]{1,10})?(;[\w.-]{1,20}=[\w.-]{1,20})?;base64,`
 /**
- * The data in base64. It may have line feeds, and the padding may be missing, because the image host
- * accepts both.
+ * The data in base64. It may have line feeds, and the padding may be missing, because the image
+ * host accepts both.
  */
 const BASE64 = String.raw`[A-Za-z0-9+/][A-Za-z0-9+/\n]*={0,2}\n?`
 const DATA_URI = new RegExp(`^${HEAD}${BASE64}$`)

@@ -56,8 +56,8 @@ export async function startServer(
 
 export interface Generator {
   /**
-   * Runs a job; one job at a time. Throws an error if a request failed (see `failed` in Load), or if
-   * none was answered with 2xx.
+   * Runs a job; one job at a time. Throws an error if a request failed (see `failed` in Load), or
+   * if none was answered with 2xx.
    */
   run(job: Job): Promise<Load>
   stop(): Promise<void>

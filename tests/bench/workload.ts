@@ -16,8 +16,8 @@ export const USUARIOS: Grupo = { nombre: 'usuario', perfiles: CONNECTIONS }
 export const VACIOS = 'vacio'
 
 /**
- * Returns how many empty profiles each connection needs for a round. All connections together can add
- * 10,000 records in a second.
+ * Returns how many empty profiles each connection needs for a round. All connections together can
+ * add 10,000 records in a second.
  */
 export const vaciosFor = (seconds: number) => Math.ceil((seconds * 10_000) / MODULOS / CONNECTIONS)
 
@@ -45,8 +45,8 @@ export interface Endpoint {
    */
   turns?(seconds: number): number
   /**
-   * Whether the first three rules in README.md can refuse this request. Then it is also measured beside
-   * a plain way that checks these rules.
+   * Whether the first three rules in README.md can refuse this request. Then it is also measured
+   * beside a plain way that checks these rules.
    */
   hasRules?: boolean
 }

@@ -101,8 +101,8 @@ it.each(documents)('the `run` fences of $name print the output below them', asyn
 const READ_LOG = 'docker compose logs --no-log-prefix app1 app2'
 
 /**
- * Sends the requests that the questions of docs/operating.md are about. Returns the ids of carlos and
- * bruna, who are deleted in the end, and that of the profile Nuevo.
+ * Sends the requests that the questions of docs/operating.md are about. Returns the ids of carlos
+ * and bruna, who are deleted in the end, and that of the profile Nuevo.
  */
 async function sendAuditedRequests({ call }: Service) {
   async function login(strNombreUsuario: string, strPwd: string) {

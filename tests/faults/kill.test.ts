@@ -146,8 +146,8 @@ async function countAudited(): Promise<[perfil: number, permisos: number][]> {
 }
 
 /**
- * Lets a service write each profile again and again, and calls `kill` after the first answer. Then the
- * next write of each profile must get the answer that `failureOf` returns, and is the last one.
+ * Lets a service write each profile again and again, and calls `kill` after the first answer. Then
+ * the next write of each profile must get the answer that `failureOf` returns, and is the last one.
  */
 async function writeUntil(
   service: Service,

@@ -15,7 +15,9 @@ import { addUsers } from '../users.js'
 import { type Service, startService } from './service.js'
 
 const CONCURRENT = 50
-/** The most memory that the service may use, in MB; a container gets more (docs/configuration.md). */
+/**
+ * The most memory that the service may use, in MB; a container gets more (docs/configuration.md).
+ */
 const PEAK = 500
 /** How long the image host delays each upload, in milliseconds. */
 const HOST_DELAY = 1500

@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 /**
- * Clicks an element. Playwright's own `click` first waits until the element stands still. That sometimes
- * took more than 30 s, for an unknown cause.
+ * Clicks an element. Playwright's own `click` first waits until the element stands still. That
+ * sometimes took more than 30 s, for an unknown cause.
  */
 const press = (element: Locator) => element.dispatchEvent('click')
 

@@ -20,7 +20,10 @@ const skipNote = isMissing ? ' (skipped: pgbouncer is not installed)' : ''
 /** The test files to run: the contract, the matrix and the administrator flag. */
 const FILES = ['contract', 'matriz', 'perfil']
 
-/** Runs test files whose services connect through the pooler; returns the exit code of vitest and what it prints. */
+/**
+ * Runs test files whose services connect through the pooler; returns the exit code of vitest and
+ * what it prints.
+ */
 async function runTests(files: string[], pooler: { url: string }) {
   const env = {
     ...process.env,

@@ -7,8 +7,8 @@ import { databaseUrl } from '../postgres.js'
 import { installed, run } from './program.js'
 
 /**
- * Starts a PgBouncer in front of the tests' PostgreSQL, with `poolSize` connections to each database
- * and this pool mode. `url` is its address. It ends after the test.
+ * Starts a PgBouncer in front of the tests' PostgreSQL, with `poolSize` connections to each
+ * database and this pool mode. `url` is its address. It ends after the test.
  */
 export async function startPgBouncer(
   poolSize: number,

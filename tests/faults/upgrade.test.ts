@@ -67,8 +67,8 @@ async function makeNextRelease() {
 }
 
 /**
- * Logs in the administrator, or another user with the same password. Returns a function that sends a
- * request and returns the data of its answer; it throws when the request fails.
+ * Logs in the administrator, or another user with the same password. Returns a function that sends
+ * a request and returns the data of its answer; it throws when the request fails.
  */
 async function logIn(service: Service, name?: string) {
   const token = await service.login(name)
@@ -80,8 +80,8 @@ async function logIn(service: Service, name?: string) {
 }
 
 /**
- * Sends requests of every kind to a replica; throws when one fails. `name` has to be unique, because
- * the created rows get it as their name.
+ * Sends requests of every kind to a replica; throws when one fails. `name` has to be unique,
+ * because the created rows get it as their name.
  */
 async function useEverything(service: Service, name: string) {
   const ask = await logIn(service)
@@ -139,8 +139,8 @@ async function makeEditor(service: Service, name: string) {
 
 /**
  * Sends requests from an administrator's three clients, and from two clients whose permissions
- * limit them, until `stop`, which throws when one of the requests has failed. `names` are those with
- * which useEverything was called.
+ * limit them, until `stop`, which throws when one of the requests has failed. `names` are those
+ * with which useEverything was called.
  */
 function loadReplica(service: Service, name: string) {
   let isRunning = true

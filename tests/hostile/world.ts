@@ -53,8 +53,8 @@ const SETUP = `
 
 /**
  * Inserts the rows. The administrator, who exists already, becomes the user in the document's
- * example of a login. `restore` restores all rows; `changes` returns a text that every change changes:
- * the number of the audit's rows, and what the audit leaves out.
+ * example of a login. `restore` restores all rows; `changes` returns a text that every change
+ * changes: the number of the audit's rows, and what the audit leaves out.
  */
 export async function fillWorld({ pool, sql, passwords }: Awaited<ReturnType<typeof testApp>>) {
   await pool`update usuario set "strNombreUsuario" = 'admin', "strPwd" = ${await passwords.hash('llavero-admin')}`

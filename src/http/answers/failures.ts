@@ -39,9 +39,9 @@ export const ANSWERS_TO_BODIES = {
 
 /**
  * The kinds of failure, with the answer of a route that declares no other answer. Wrong input is
- * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`, with the
- * text of the violated constraint. `conflict`, `changed` and `upload` have no usual text: each route that
- * can throw one declares it.
+ * `invalid` if the route or the field has a text of its own for it. Otherwise it is `malformed`,
+ * with the text of the violated constraint. `conflict`, `changed` and `upload` have no usual text:
+ * each route that can throw one declares it.
  */
 export const USUAL_ANSWERS = {
   ...ANSWERS_OF_EVERY_ROUTE,
@@ -79,7 +79,9 @@ export type FailureArguments = ConstructorParameters<typeof Failure>
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The answers that the route declares, by kind of failure. They replace those in USUAL_ANSWERS. */
+    /**
+     * The answers that the route declares, by kind of failure. They replace those in USUAL_ANSWERS.
+     */
     failures?: Partial<Record<FailureCode, FailureAnswer>>
   }
 }

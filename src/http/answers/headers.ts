@@ -16,8 +16,8 @@ export const API_HEADERS = {
 }
 
 /**
- * Adds API_HEADERS and the request's id to every answer. Lets pages of the listed `origins` call the
- * service (CORS).
+ * Adds API_HEADERS and the request's id to every answer. Lets pages of the listed `origins` call
+ * the service (CORS).
  */
 export async function addHeaders(app: FastifyInstance, origins: string[]) {
   app.addHook('onRequest', (request, reply, done) => {

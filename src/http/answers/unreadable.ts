@@ -26,19 +26,19 @@ const LINGER = 1000
 /**
  * Answers bytes that Node cannot read as a request: bytes that are not HTTP (400), headers that are
  * too large (431), and requests that arrive too slowly (408). The body has shape A (contract,
- * section 7). Logs one line with the `reason` and closes the connection. The `reason` is an error code
- * of Node, from Fastify's option `clientErrorHandler`, or the method CONNECT.
+ * section 7). Logs one line with the `reason` and closes the connection. The `reason` is an error
+ * code of Node, from Fastify's option `clientErrorHandler`, or the method CONNECT.
  */
 export function refuseConnection(app: FastifyInstance, connection: Socket, reason: string) {
   // The client has disconnected, or the connection is already being closed.
   if (!connection.writable) return
 
-  // The response to the oldest request without an answer. If that request has been read to its end, the
-  // refused bytes came after it. Otherwise they belong to it.
+  // The response to the oldest request without an answer. If that request has been read to its end,
+  // the refused bytes came after it. Otherwise they belong to it.
   const response = connection.pipeline?.unanswered[0]
   if (response?.req.complete) {
-    // The client would mistake the refusal for the answer to the earlier request. So it is sent after
-    // that answer.
+    // The client would mistake the refusal for the answer to the earlier request. So it is sent
+    // after that answer.
     connection.pause()
     response.once('close', () => refuseConnection(app, connection, reason))
     return
@@ -63,15 +63,15 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
   })
   refusal.end(body)
   connection.end()
-  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT. Without
-  // this call, Node would not notice when the client closes it.
+  // Nobody reads from a connection that is paused, or that has no parser any more after CONNECT.
+  // Without this call, Node would not notice when the client closes it.
   connection.resume()
   setTimeout(() => connection.destroy(), LINGER)
 }
 
 /**
- * Refuses requests that must not be handled, and those that Node or Fastify would answer with a body
- * of another shape. The Failure is `unreadable` for
+ * Refuses requests that must not be handled, and those that Node or Fastify would answer with a
+ * body of another shape. The Failure is `unreadable` for
  *
  * - a URL that the router cannot read, such as `/%zz`
  * - HTTP/1.1 without `Host`
@@ -79,8 +79,8 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
  * - a client that has reset the connection, so that its address is unknown
  * - a connection that has been ended before the handler begins
  *
- * The Failure is `notFound` for an unknown path, before the body is read. The method CONNECT is refused
- * with refuseConnection. An unknown `Expect` header is ignored.
+ * The Failure is `notFound` for an unknown path, before the body is read. The method CONNECT is
+ * refused with refuseConnection. An unknown `Expect` header is ignored.
  */
 export function refuseOddRequests(app: FastifyInstance) {
   app.server.on('checkExpectation', (request, response) => {
@@ -96,7 +96,8 @@ export function refuseOddRequests(app: FastifyInstance) {
     const lacksHost = raw.httpVersion === '1.1' && raw.headers.host === undefined
     // The names and the values are separate entries.
     const hasTooMany = raw.rawHeaders.length > 2 * MAX_HEADERS
-    // Node keeps an address that has been read. So `ip` is still known if the client disconnects later.
+    // Node keeps an address that has been read. So `ip` is still known if the client disconnects
+    // later.
     if (lacksHost || hasTooMany || raw.url === UNREADABLE_URL || !ip) {
       throw new Failure('unreadable')
     }
@@ -105,8 +106,8 @@ export function refuseOddRequests(app: FastifyInstance) {
     done()
   })
   app.addHook('preHandler', ({ socket }, _reply, done) => {
-    // The connection has been ended, for example after a 408, so no answer can be sent. The client may
-    // already have sent the request again.
+    // The connection has been ended, for example after a 408, so no answer can be sent. The client
+    // may already have sent the request again.
     if (socket.writableEnded) throw new Failure('unreadable')
     done()
   })

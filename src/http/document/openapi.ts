@@ -156,8 +156,8 @@ function answerSchema(success: TSchema | undefined, failures: FailureAnswer[]) {
 }
 
 /**
- * Returns the schema of the bodies of failures with one status. Their message is one of `messages`, or
- * any text if `isOpen`.
+ * Returns the schema of the bodies of failures with one status. Their message is one of `messages`,
+ * or any text if `isOpen`.
  */
 function failureSchema({ fields }: FailureAnswer, messages: string[], isOpen: boolean): TSchema {
   const text = messages.length === 1 ? { const: messages[0] } : { enum: messages }

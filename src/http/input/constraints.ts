@@ -10,8 +10,8 @@ export type MessageKey = 'missing' | 'characters' | 'length'
  */
 export interface Constraint {
   /**
-   * The key of the message (see `Messages` in fields.ts). A constraint whose message no field replaces
-   * needs none.
+   * The key of the message (see `Messages` in fields.ts). A constraint whose message no field
+   * replaces needs none.
    */
   readonly key?: MessageKey
   /** The message for the client, with `%s` in the place of the field's name. */
@@ -108,9 +108,9 @@ export const mustBeEmail: Constraint = {
 }
 
 /**
- * Returns the whole number in `value`, a number or a text that JavaScript converts to one. Returns NaN
- * for anything else. A blank text means 0. A number too large for a double becomes Infinity, but the
- * word `Infinity` is NaN.
+ * Returns the whole number in `value`, a number or a text that JavaScript converts to one. Returns
+ * NaN for anything else. A blank text means 0. A number too large for a double becomes Infinity,
+ * but the word `Infinity` is NaN.
  */
 function wholeNumber(value: unknown) {
   if (typeof value === 'string' && value.includes('Infinity')) return NaN

@@ -32,16 +32,16 @@ interface FieldOptions<T> extends SchemaOptions {
   /** The texts that replace the constraints' own messages. */
   messages?: Messages
   /**
-   * Returns what the handler gets for a valid value, or throws a Failure. By default the handler gets
-   * the value itself.
+   * Returns what the handler gets for a valid value, or throws a Failure. By default the handler
+   * gets the value itself.
    */
   decode?(value: unknown): T
 }
 
 /**
  * Returns the schema of a field. Handlers get a value of the type `T`. Requests are checked by
- * `constraints`, in their order. The JSON Schema is for the OpenAPI document only. The document does
- * not contain the function `read` of the schema, because JSON has no functions.
+ * `constraints`, in their order. The JSON Schema is for the OpenAPI document only. The document
+ * does not contain the function `read` of the schema, because JSON has no functions.
  */
 export function field<T>(
   constraints: readonly Constraint[],

@@ -26,18 +26,18 @@ const FREE_VALUES_BYTES = 1024 * 1024
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /**
  * Matches a text that may have more than 1,000 JSON values. It counts `,`, `[` and `{`: each value
- * but the outermost one follows one of them. Those in strings count, too, so a text with fewer values
- * may match.
+ * but the outermost one follows one of them. Those in strings count, too, so a text with fewer
+ * values may match.
  */
 const MANY_VALUES = /^(?:[^,[{]*[,[{]){1000}/
 
 /**
  * Makes the application parse JSON bodies and refuse all other content types. An empty body counts
- * as `null`. An answer is sent only after the whole body has arrived, except if Node cannot read the
- * request (refuseConnection in answers/unreadable.ts). Four Failures may be thrown:
+ * as `null`. An answer is sent only after the whole body has arrived, except if Node cannot read
+ * the request (refuseConnection in answers/unreadable.ts). Four Failures may be thrown:
  *
- * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger than
- *   FREE_VALUES_BYTES and may have more than 1,000 values
+ * - `tooLarge` when the body has more bytes than the `bodyLimit` of the route, or when it is larger
+ *   than FREE_VALUES_BYTES and may have more than 1,000 values
  * - `busy` when the bodies of all users, or those of this user, have too many bytes in memory
  * - `noJson` when the body is not valid JSON in UTF-8
  * - `unreadable` when the client disconnects before it has sent the whole body
@@ -50,13 +50,15 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
   // Entries are never removed: a Map with many deletions takes the garbage collector longer
   // (docs/rejected.md). There is at most one entry for each user.
   const bytesByUser = new Map<number | undefined, number>()
-  /** The turn of the event loop for the last body above BODY_LIMIT. The next one gets a later turn. */
+  /**
+   * The turn of the event loop for the last body above BODY_LIMIT. The next one gets a later turn.
+   */
   let turn = Promise.resolve()
   app.removeAllContentTypeParsers()
 
   /**
-   * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`) would
-   * keep each piece until the end, and could not count the bytes before.
+   * Returns the value of the JSON body in `payload`. Fastify's own reader (`parseAs: 'buffer'`)
+   * would keep each piece until the end, and could not count the bytes before.
    */
   async function readJson(request: FastifyRequest, payload: Readable) {
     const { bodyLimit } = request.routeOptions
@@ -77,7 +79,8 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     } catch (error) {
       throw payload.destroyed ? new Failure('unreadable') : error
     }
-    // Parsing a larger body may take 100 ms, so there is at most one in each turn of the event loop.
+    // Parsing a larger body may take 100 ms, so there is at most one in each turn of the event
+    // loop.
     if (size > BODY_LIMIT) {
       turn = turn.then(() => setImmediate())
       await turn
@@ -101,15 +104,15 @@ export function parseJsonBodies(app: FastifyInstance, largestBody: number) {
     bytesByUser.set(userId, bytesOfUser)
   }
 
-  // Many clients read the answer only after they have sent everything. So the answer waits until the
-  // rest of the body has been read and discarded, or the client has disconnected. A client that sends
-  // for longer than `requestTimeout` gets a 408 from refuseConnection.
+  // Many clients read the answer only after they have sent everything. So the answer waits until
+  // the rest of the body has been read and discarded, or the client has disconnected. A client that
+  // sends for longer than `requestTimeout` gets a 408 from refuseConnection.
   app.addHook('onSend', (request, reply, _payload, done) => {
     setBodyBytes(request, 0)
-    // After a refused body, Fastify sets `Connection: close`. This answer waits for the whole body, so the
-    // connection can stay open, and the header is removed, unless the client or a stop closes the
-    // connection. If the header is not set, `removeHeader` is not called: after it, Node would add no
-    // `Connection: keep-alive`.
+    // After a refused body, Fastify sets `Connection: close`. This answer waits for the whole body,
+    // so the connection can stay open, and the header is removed, unless the client or a stop
+    // closes the connection. If the header is not set, `removeHeader` is not called: after it, Node
+    // would add no `Connection: keep-alive`.
     const isKept = reply.raw.shouldKeepAlive && !app.isStopping
     if (isKept && reply.hasHeader('connection')) reply.removeHeader('connection')
     const { raw } = request

@@ -6,10 +6,10 @@ const FREE_CHUNKS = 1000
 const BYTES_PER_CHUNK = 512
 
 /**
- * Returns a listener that passes requests on to `next`. If a body has too many chunks, it closes the
- * connection. Each chunk takes time and memory of its own, and a client may send one for each byte. Node
- * makes a buffer of each chunk in the 64 KB that it reads at a time, even if nobody reads the body yet.
- * So the chunks are counted when they arrive.
+ * Returns a listener that passes requests on to `next`. If a body has too many chunks, it closes
+ * the connection. Each chunk takes time and memory of its own, and a client may send one for each
+ * byte. Node makes a buffer of each chunk in the 64 KB that it reads at a time, even if nobody
+ * reads the body yet. So the chunks are counted when they arrive.
  */
 export function limitChunks(next: RequestListener): RequestListener {
   return (request, response) => {

@@ -6,10 +6,11 @@ import type { Pipeline } from '../request.js'
 const MAX_UNANSWERED = 16
 
 /**
- * Drops a request. When limitPipelining has closed a connection, this function takes the place of the
- * parser's `onIncoming`, and gets the head of each further request that Node has already read. It clears
- * `upgrade`, which is true for a request with the header `Upgrade`. Otherwise Node would hand over the
- * connection, and Node 24 would not abort the requests in flight. The result 0 makes the parser go on.
+ * Drops a request. When limitPipelining has closed a connection, this function takes the place of
+ * the parser's `onIncoming`, and gets the head of each further request that Node has already read.
+ * It clears `upgrade`, which is true for a request with the header `Upgrade`. Otherwise Node would
+ * hand over the connection, and Node 24 would not abort the requests in flight. The result 0 makes
+ * the parser go on.
  */
 function ignore(request: { upgrade: boolean }) {
   request.upgrade = false
@@ -17,11 +18,11 @@ function ignore(request: { upgrade: boolean }) {
 }
 
 /**
- * Returns a listener that passes requests on to `next`. A client may send requests without waiting for
- * the answers (HTTP pipelining), and the 64 KB that Node reads at a time have room for 2,000 of them.
- * Node may even read a connection many times before it turns to the others. So after each request,
- * Node goes through the other connections before the next request is passed on. If more than
- * MAX_UNANSWERED requests wait for their answers, the connection is closed.
+ * Returns a listener that passes requests on to `next`. A client may send requests without waiting
+ * for the answers (HTTP pipelining), and the 64 KB that Node reads at a time have room for 2,000 of
+ * them. Node may even read a connection many times before it turns to the others. So after each
+ * request, Node goes through the other connections before the next request is passed on. If more
+ * than MAX_UNANSWERED requests wait for their answers, the connection is closed.
  */
 export function limitPipelining(next: RequestListener): RequestListener {
   /** Passes on the oldest request that waits, if it can still be answered. */
@@ -42,8 +43,8 @@ export function limitPipelining(next: RequestListener): RequestListener {
     const { pipeline } = connection
     pipeline.unanswered.push(response)
     if (pipeline.unanswered.length > MAX_UNANSWERED) {
-      // Otherwise Node would still make a response for each request that it has already read, and pass
-      // it on.
+      // Otherwise Node would still make a response for each request that it has already read, and
+      // pass it on.
       if (connection.parser) connection.parser.onIncoming = ignore
       connection.destroy()
       return

@@ -5,9 +5,9 @@ const OK = { status: 'ok' }
 
 /**
  * Adds `/health/live`, which answers with 200 whenever the process can answer at all, and
- * `/health/ready`, which answers with 503 while the database cannot be queried, and when the service
- * is about to stop. `queryDatabase` rejects if the database cannot be queried, or if the database has
- * become a standby.
+ * `/health/ready`, which answers with 503 while the database cannot be queried, and when the
+ * service is about to stop. `queryDatabase` rejects if the database cannot be queried, or if the
+ * database has become a standby.
  */
 export function addHealth(app: FastifyInstance, queryDatabase: () => Promise<unknown>) {
   /** The query in flight. Requests that arrive before it ends share it. */

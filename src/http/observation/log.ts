@@ -73,8 +73,8 @@ declare module 'fastify' {
 export function logRequests(app: FastifyInstance) {
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { method, url, ip, failure, refusal, socket } = request
-    // The host of a whole URL and the query string are left out, because clients may put anything into
-    // them, even secrets. Fastify takes what follows a `#` for a query string, too.
+    // The host of a whole URL and the query string are left out, because clients may put anything
+    // into them, even secrets. Fastify takes what follows a `#` for a query string, too.
     const path = url.replace(/[?#].*/s, '').replace(/^\w+:\/\/[^/]*\/?/, '/')
     const isProbe = /^\/(health\/|metrics$)/.test(path)
     if (isProbe && !failure) return done()

@@ -27,8 +27,8 @@ export function addMetrics(
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  // `promtool check metrics` refuses gauges whose names end in `_total`, as those of counters do. No
-  // information is lost: `nodejs_active_handles`, for example, has one value for each type.
+  // `promtool check metrics` refuses gauges whose names end in `_total`, as those of counters do.
+  // No information is lost: `nodejs_active_handles`, for example, has one value for each type.
   registry.removeSingleMetric('nodejs_active_handles_total')
   registry.removeSingleMetric('nodejs_active_requests_total')
   registry.removeSingleMetric('nodejs_active_resources_total')

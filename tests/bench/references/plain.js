@@ -6,9 +6,9 @@
 // the permission maps. Of the writes, only the replacement of a matrix acquires a lock by a
 // statement of its own. The file is JavaScript, because Node runs it without a TypeScript loader.
 //
-// By default it has no rules against privilege escalation. With RULES=true, a write, or a read of one
-// user, is refused if it breaks one of the first three rules in README.md. The plain way checks them by
-// further queries, and without locks.
+// By default it has no rules against privilege escalation. With RULES=true, a write, or a read of
+// one user, is refused if it breaks one of the first three rules in README.md. The plain way checks
+// them by further queries, and without locks.
 import jwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import postgres from 'postgres'

@@ -26,8 +26,8 @@ const OTROS: Grupo = { nombre: 'otro', perfiles: CONNECTIONS }
 /** A user without permissions. */
 const NADIE: Grupo = { nombre: 'nadie', perfiles: 1, conPermisos: false }
 /**
- * A user with each permission that the endpoints need, but not with all that the first three rules in
- * README.md demand.
+ * A user with each permission that the endpoints need, but not with all that the first three rules
+ * in README.md demand.
  */
 const LIMITADO: Grupo = { nombre: 'limitado', perfiles: 1, bitEliminar: false }
 
@@ -130,9 +130,9 @@ async function measure(bench: Bench, { name, template, endpoint, connections, ru
 }
 
 /**
- * Drops the triggers of the audit, of the versions of the permission maps, and of the counters of the
- * permission records, which the plain way does not use. If they were only disabled, PostgreSQL would
- * still collect the rows for their transition tables.
+ * Drops the triggers of the audit, of the versions of the permission maps, and of the counters of
+ * the permission records, which the plain way does not use. If they were only disabled, PostgreSQL
+ * would still collect the rows for their transition tables.
  */
 async function dropTriggers(url: string) {
   const sql = openDatabase(url)
