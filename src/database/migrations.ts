@@ -34,10 +34,10 @@ export async function migrate(sql: DriverSql): Promise<string[] | undefined> {
       )
     `
     const rows = await tx<{ nombre: string }[]>`select nombre from migracion`
-    const applied = rows.map(({ nombre }) => nombre)
-    if (applied.some((name) => !known.includes(name))) return undefined
+    const present = rows.map(({ nombre }) => nombre)
+    if (present.some((name) => !known.includes(name))) return undefined
 
-    const pending = migrations.filter(({ name }) => !applied.includes(name))
+    const pending = migrations.filter(({ name }) => !present.includes(name))
     for (const { name, text } of pending) {
       await tx.unsafe(text)
       await tx`insert into migracion (nombre) values (${name})`

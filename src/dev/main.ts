@@ -42,8 +42,8 @@ const LOG_FORMAT = {
 }
 
 /** The functions that stop what was started, in the order of the starts. */
-const closing: (() => Promise<unknown>)[] = []
-let stopping = false
+const closers: (() => Promise<unknown>)[] = []
+let isStopping = false
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => stop(0))
@@ -62,14 +62,14 @@ async function startAll() {
   // The addresses of images are stored in the database, so the image host must have the same port
   // at every start.
   const images = await startImageHost(dir, PORT + 1).catch(withHint(PORT_HINT))
-  closing.push(images.close)
+  closers.push(images.close)
 
   const captcha = await startCaptcha()
-  closing.push(captcha.close)
+  closers.push(captcha.close)
 
   const folder = join(FOLDER, 'postgres')
   const database = await startPostgres({ folder }).catch(orStartAnew)
-  closing.push(database.stop)
+  closers.push(database.stop)
 
   const config = loadConfig({
     ...process.env,
@@ -85,7 +85,7 @@ async function startAll() {
     ADMIN_EMAIL: 'admin@ejemplo.com',
   })
   const { app, start } = await buildApp(config, pretty(LOG_FORMAT))
-  closing.push(async () => {
+  closers.push(async () => {
     // Otherwise the service would wait for requests in flight, and keep idle connections open for a
     // moment.
     app.server.closeAllConnections()
@@ -121,10 +121,10 @@ async function checkPort() {
 
 /** Stops everything that was started, in reverse order, and ends the process with the exit code. */
 async function stop(code: number, reason = '') {
-  if (stopping) return
-  stopping = true
+  if (isStopping) return
+  isStopping = true
   if (reason) console.error(reason)
-  for (const close of closing.reverse()) {
+  for (const close of closers.reverse()) {
     await close().catch(console.error)
   }
   process.exit(code)
