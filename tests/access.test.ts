@@ -245,6 +245,13 @@ describe('rule 2: users', () => {
     await expectRefused('DELETE', url)
   })
 
+  it('lists every user, also those whose profile holds more than the caller’s', async () => {
+    expect(await attack('GET', `/api/usuario?search=victima${turn}`)).toMatchObject({
+      status: 200,
+      body: { data: [{ id: world.victima, idPerfil: world.fuerte }] },
+    })
+  })
+
   it('hashes no password and uploads no image when it answers 403', async () => {
     const hash = vi.spyOn(service.passwords, 'hash')
     onTestFinished(() => hash.mockRestore())

@@ -393,7 +393,7 @@ describe('the audit of a write', () => {
   })
 })
 
-describe('nobody rewrites the audit:', () => {
+describe('the rows of the audit:', () => {
   it.each([
     `set local llavero.retencion = 'true'; update auditoria set "strNombreUsuario" = 'otro'`,
     `set local llavero.retencion = 'true'; truncate auditoria`,
@@ -466,7 +466,7 @@ describe('a refused request', () => {
     })
   })
 
-  it('names the first flag of a matrix that the caller does not hold, and the profile asked for', async () => {
+  it('names the first flag of a matrix that the caller does not hold, and the profile of the matrix', async () => {
     const idPerfil = await addPerfil()
     const [jefe, otro] = [await addPerfil(), await addPerfil()]
     const own = [

@@ -18,7 +18,7 @@ it('sends one statement for all requests to /health/ready that arrive together',
   expect(await answers).toEqual(Array(20).fill(READY))
 })
 
-it('answers 503 at /health/ready while the database is in recovery', async () => {
+it('answers 503 at /health/ready while require_primary raises an error', async () => {
   await pool`alter function require_primary rename to require_primary_of_old`
   await pool`create function require_primary() returns boolean language plpgsql stable
     as 'begin raise read_only_sql_transaction; end'`

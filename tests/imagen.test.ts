@@ -25,7 +25,7 @@ const imagenBase64 = PNG
 const ANA = usuario('ana', { imagenBase64 })
 const EVA = usuario('eva', { imagenBase64: undefined })
 
-it('is uploaded by an SDK that reads no account from the environment', async () => {
+it('the SDK of the image host finds no account in the environment', async () => {
   process.env.CLOUDINARY_URL = 'no address'
   process.env.CLOUDINARY_ACCOUNT_URL = 'no address'
   await testApp()

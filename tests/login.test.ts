@@ -134,12 +134,14 @@ describe('the captcha service', () => {
       FAULTS[form.get('response') ?? '']?.(request, response)
     })
     const { call, readLog } = await testApp({ DATABASE_URL, CAPTCHA_VERIFY_URL: url })
+    const begin = performance.now()
     const answers = await Promise.all(
       NAMES.map(async (captchaToken) => {
         const answer = await call('POST', '/api/auth/login', credentials({ captchaToken }))
         return { captchaToken, ...withoutHeaders(answer) }
       }),
     )
+    expect(performance.now() - begin).toBeGreaterThan(4900)
     expect(answers).toEqual(NAMES.map((captchaToken) => ({ captchaToken, ...UNAVAILABLE })))
     // The answer without end was not read for 5 s.
     expect(readLog()).toMatch(/content size .* over limit/)

@@ -6,7 +6,7 @@ import { openPool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
 import { connectTo } from './connect.js'
 import { startDatabaseProxy } from './database-proxy.js'
-import { handleEvents } from './events.js'
+import { letEventsPass } from './events.js'
 import { openConnections } from './hold.js'
 import { SECRETS } from './service.js'
 
@@ -90,7 +90,7 @@ describe.concurrent.each([
     const { proxy, pool } = await openPoolBehindProxy(tls, onTestFinished)
     for (const fault of LOUD_FAULTS) {
       proxy[fault]()
-      await handleEvents()
+      await letEventsPass()
       expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
     }
   })
@@ -121,7 +121,7 @@ describe.concurrent.each([
   }) => {
     const { proxy, pool, occupy } = await openPoolBehindProxy(tls, onTestFinished)
     proxy.hangUp()
-    await handleEvents()
+    await letEventsPass()
     const begin = performance.now()
     for (const { status } of await occupy(0)) expect(status).toBe('rejected')
     expect(performance.now() - begin).toBeLessThan(IN_TIME)
@@ -172,7 +172,7 @@ it.concurrent('goes on to the next host, for the migrations and the pool, if the
   expect(await pool`select 1 as n`).toEqual([{ n: 1 }])
   // Afterwards nobody connects to the first host.
   const attempts = broken.connections()
-  await handleEvents()
+  await letEventsPass()
   expect(broken.connections()).toBe(attempts)
 })
 

@@ -8,7 +8,7 @@ import { openPool, type Pool } from '../src/database/pool.js'
 import { cloneDatabase } from './app.js'
 import { connectTo } from './connect.js'
 import { startDatabaseProxy } from './database-proxy.js'
-import { handleEvents } from './events.js'
+import { letEventsPass } from './events.js'
 import { openConnections } from './hold.js'
 import { SECRETS } from './service.js'
 
@@ -109,7 +109,7 @@ it('keeps no memory of failed attempts to open a connection', async ({ expect, o
 
 // This test sends statements in certain turns of the event loop, so it does not run beside others
 // either.
-it('resolves no statement that is sent while its connection is being reset', async ({
+it('resolves a statement only with its own rows while its connection is being reset', async ({
   expect,
   direct,
   proxy,
@@ -467,7 +467,7 @@ it.concurrent('replaces connections that turn out to be read-only, once', async 
     `alter database ${database.pathname.slice(1)} set default_transaction_read_only = on`,
   )
   proxy.cut()
-  await handleEvents()
+  await letEventsPass()
   await openConnections(sql, direct, 2)
   await direct.unsafe(`
     set default_transaction_read_only = off;

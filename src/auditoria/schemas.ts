@@ -38,9 +38,11 @@ export const FilaDeAuditoria = Named('FilaDeAuditoria', 'Un cambio', {
   }),
   entidad: Type.String({ description: 'La clase de registro' }),
   idEntidad: NullableId('Id del registro. De permisos, el del perfil que los tiene'),
-  nombre: NullableText('Nombre del registro antes del cambio'),
-  antes: NullableRecord('Los campos que cambian, antes'),
-  despues: NullableRecord('Los campos que cambian, después'),
+  nombre: NullableText(
+    'Nombre antes del cambio, o el de un registro nuevo. De permisos, el del perfil',
+  ),
+  antes: NullableRecord('El registro antes; de un update, solo los campos que cambian'),
+  despues: NullableRecord('El registro después; de un update, solo los campos que cambian'),
 })
 export type FilaDeAuditoria = Static<typeof FilaDeAuditoria>
 

@@ -69,14 +69,14 @@ export const BAD_PERFIL_ID = statusCodeAnswer(400, 'ID de perfil inválido')
 
 export const pathIdMustBeInteger = (path: string, answer: Answer) =>
   rule(
-    'refuses an id in the path that is not an integer other than 0',
+    `answers ${answer.status} when the id in the path is not an integer other than 0`,
     under(path, BAD_PATH_IDS),
     answer,
   )
 
 export const unknownPathId = (path: string, answer: Answer) =>
   rule(
-    'answers as the contract says when no row has the id in the path',
+    `answers ${answer.status} when no row has the id in the path`,
     under(path, UNKNOWN_PATH_IDS),
     answer,
   )

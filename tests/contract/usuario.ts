@@ -59,7 +59,7 @@ const NO_IMAGES = [
 
 const firstInvalidField = (change: Json, message: string) =>
   rule(
-    'answers for the first invalid field in the order of the contract',
+    `answers “${message}” when that field is the first invalid one`,
     [change],
     statusCodeAnswer(400, message),
   )

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 /** Starts the compiled service, or another build, as a process with the administrator ADMIN. */
 export async function startService(env: Environment, program?: string[]) {
-  const process = await start(
+  const launched = await start(
     {
       CAPTCHA_VERIFY_URL: captcha.url,
       ...ADMIN_ENV,
@@ -26,14 +26,14 @@ export async function startService(env: Environment, program?: string[]) {
     },
     program,
   )
-  const pid = Number(process.child.pid)
+  const pid = Number(launched.child.pid)
   const agent = new Agent({ keepAlive: true })
 
   return {
-    ...process,
+    ...launched,
     /** Sends a request; without an answer within 8 s, the status is 0. */
     call: (method: string, path: string, body?: object, token?: string) =>
-      send(method, process.address + path, {
+      send(method, launched.address + path, {
         agent,
         token,
         body,
@@ -43,7 +43,7 @@ export async function startService(env: Environment, program?: string[]) {
      * Logs the administrator in, or another user with the same password; returns the token, which
      * every other replica accepts as well.
      */
-    login: (strNombreUsuario?: string) => login(process.address, strNombreUsuario),
+    login: (strNombreUsuario?: string) => login(launched.address, strNombreUsuario),
     /** Returns the number of open descriptors and the resident memory in MB. */
     resources: () => ({
       handles: readdirSync(`/proc/${pid}/fd`).length,

@@ -103,7 +103,11 @@ describe('begin_write', () => {
       actorOf(JEFE, { accion: 'ninguna' }),
       '{"accion": "ninguna", "modulo": "PERMISOS"}',
     ],
-    ['needs no permission if there is none', actorOf(JEFE, { modulo: null, accion: null }), JEFE],
+    [
+      'needs no permission if a replica of 0.2.0 sends null as `modulo`',
+      actorOf(JEFE, { modulo: null, accion: null }),
+      JEFE,
+    ],
     [
       'refuses a caller without a permission',
       { id: JEFE, ver: 0, enforced: true },
