@@ -1,18 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Failure } from './answers/failures.js'
 
-/** The requests in line on a connection (HTTP pipelining). */
-export interface Pipeline {
-  /** The responses that have not been sent completely, in the order of their requests. */
-  unanswered: ServerResponse[]
-  /**
-   * The responses to the requests that wait to be passed on. The first of these requests has been
-   * passed on already: its response keeps its place until Node has gone through the other
-   * connections.
-   */
-  waiting: ServerResponse[]
-}
-
 declare module 'fastify' {
   /** Fields that files of http/ read. access/guard.ts sets `userId`. */
   interface FastifyRequest {
@@ -34,8 +22,11 @@ declare module 'fastify' {
 declare module 'node:net' {
   /** Fields of connections that files of http/ use. */
   interface Socket {
-    /** Set by limits/pipelining.ts. */
-    pipeline?: Pipeline
+    // limits/pipelining.ts sets these two.
+    /** The responses that have not been sent completely, in the order of their requests. */
+    unanswered?: ServerResponse[]
+    /** Resolves when it is the turn of the next request of the connection. */
+    turn?: Promise<void>
     /** Node's parser. Node's types and documents do not have it. */
     parser?: { onIncoming(request: { upgrade: boolean }): number }
   }

@@ -35,7 +35,7 @@ export function refuseConnection(app: FastifyInstance, connection: Socket, reaso
 
   // The response to the oldest request without an answer. If that request has been read to its end,
   // the refused bytes came after it. Otherwise they belong to it.
-  const response = connection.pipeline?.unanswered[0]
+  const response = connection.unanswered?.[0]
   if (response?.req.complete) {
     // The client would mistake the refusal for the answer to the earlier request. So it is sent
     // after that answer.

@@ -1,6 +1,5 @@
-import type { RequestListener } from 'node:http'
-import type { Socket } from 'node:net'
-import type { Pipeline } from '../request.js'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 
 /** How many requests of one connection may wait for their answers. */
 const MAX_UNANSWERED = 16
@@ -25,31 +24,28 @@ function ignore(request: { upgrade: boolean }) {
  * than MAX_UNANSWERED requests wait for their answers, the connection is closed.
  */
 export function limitPipelining(next: RequestListener): RequestListener {
-  /** Passes on the oldest request that waits, if it can still be answered. */
-  function passOn(connection: Socket) {
-    const { waiting } = connection.pipeline as Pipeline
-    const [response] = waiting
-    if (!response) return
-    setImmediate(() => {
-      waiting.shift()
-      passOn(connection)
-    })
-    if (connection.writable) next(response.req, response)
+  /**
+   * Passes on a request when its turn has come, if it can still be answered. Resolves when it is
+   * the turn of the next request.
+   */
+  async function passOn(turn: Promise<void> | undefined, response: ServerResponse) {
+    await turn
+    const { req } = response
+    if (req.socket.writable) next(req, response)
+    await setImmediate()
   }
 
-  return (request, response) => {
-    const connection = request.socket
-    connection.pipeline ??= { unanswered: [], waiting: [] }
-    const { pipeline } = connection
-    pipeline.unanswered.push(response)
-    if (pipeline.unanswered.length > MAX_UNANSWERED) {
+  return ({ socket }, response) => {
+    socket.unanswered ??= []
+    const { unanswered } = socket
+    if (unanswered.push(response) > MAX_UNANSWERED) {
       // Otherwise Node would still make a response for each request that it has already read, and
       // pass it on.
-      if (connection.parser) connection.parser.onIncoming = ignore
-      connection.destroy()
+      if (socket.parser) socket.parser.onIncoming = ignore
+      socket.destroy()
       return
     }
-    response.once('close', () => pipeline.unanswered.shift())
-    if (pipeline.waiting.push(response) === 1) passOn(connection)
+    response.once('close', () => unanswered.shift())
+    socket.turn = passOn(socket.turn, response)
   }
 }
